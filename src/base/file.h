@@ -1,0 +1,37 @@
+/* Files: read-only mappings, whole reads, atomic replacement.
+ *
+ * A mapping can lose pages while it is used (the file is truncated, the disk fails). One process-wide SIGBUS handler
+ * replaces such a page with zeros and marks the mapping as lost; users look at file_map_lost at their boundaries and
+ * turn it into an error of the step. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/err.h"
+
+struct file_map;
+
+/* Maps a regular file read-only as a whole. An empty file is an error. */
+int file_map_open(const char *path, struct file_map **out, struct err *e);
+void file_map_close(struct file_map *m);
+const uint8_t *file_map_data(const struct file_map *m);
+uint64_t file_map_size(const struct file_map *m);
+const char *file_map_path(const struct file_map *m);
+/* True, and the offset of the first lost page, if a page of the mapping could not be read since it was opened. */
+bool file_map_lost(const struct file_map *m, uint64_t *offset);
+/* Asks the system to read a range ahead. */
+void file_map_willneed(const struct file_map *m, uint64_t offset, uint64_t n);
+
+/* Reads a whole file (at most max bytes) into memory that the caller frees with mem_free; a zero byte follows. path "-" is stdin. */
+int file_read(const char *path, uint64_t max, char **data, size_t *n, struct err *e);
+
+/* Replaces path atomically: writes go to a temporary file in the same folder, commit flushes, fsyncs and renames. */
+struct file_writer;
+int file_writer_open(const char *path, struct file_writer **out, struct err *e);
+int file_writer_put(struct file_writer *w, const void *data, size_t n, struct err *e);
+uint64_t file_writer_at(const struct file_writer *w); /* bytes written so far */
+int file_writer_commit(struct file_writer *w, struct err *e); /* closes and frees w, also on error */
+void file_writer_abort(struct file_writer *w);                /* removes the temporary file, frees w; NULL is fine */
+
+#endif
