@@ -1,0 +1,281 @@
+/* What a device does: buffers of rows, weights, session state, and operations on rows. A model is written once against
+ * this table; ref (plain double, the judge), cpu and later GPUs fill it.
+ *
+ * Rows. A step works on T rows; everything that differs from row to row lives in one table (struct rows), never in op
+ * arguments, so decode, prefill, mixed batches and drafts are the same code. Arguments carry shapes and handles only.
+ *
+ * Order and errors. Ops are enqueued on a stream in order. The first error sticks: later ops do nothing; callers look at
+ * dev_error after each layer.
+ *
+ * Numbers. Row buffers hold the device's own element type (ref: double; others: float); only dev_read/dev_write see it.
+ * A row's result depends on nothing but its own history: not on T, on other rows, on threads. docs/numerics.md states for
+ * every op the order of summation and where it rounds. */
+#ifndef DEVICE_DEVICE_H
+#define DEVICE_DEVICE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/err.h"
+#include "base/pool.h"
+#include "experts/experts.h"
+#include "gguf/tensor_view.h"
+#include "quant/quant.h"
+
+struct dev;
+struct dev_stream;
+struct dev_buf;
+struct dev_mat;
+struct dev_rope;
+struct dev_ring;
+struct dev_store;
+
+/* ---------------------------------------------------------------- the row table */
+
+/* Consecutive rows of one session, in position order. */
+struct segment {
+    int slot;       /* the caller's session slot */
+    int row0, n;    /* rows [row0, row0+n) of the step */
+    int32_t pos0;   /* position of the first; positions are consecutive */
+    bool bulk;      /* more rows than a ring's slack: rings are written in their other bank, see struct dev_ring */
+};
+
+struct rows {
+    int n;                  /* T */
+    const int32_t *token;   /* [T] */
+    const int32_t *segment; /* [T] index into segments */
+    const int32_t *pos;     /* [T] position in the session */
+    const int32_t *rope_pos;/* [T][3] rope positions (text: pos three times) */
+    int32_t *raw_first;     /* [T] first visible position of the raw window, filled by the family's prepare */
+    int32_t *raw_last;      /* [T] last visible one (inclusive; may lie behind the row inside its segment) */
+    int n_segments;
+    const struct segment *segments;
+};
+
+/* ---------------------------------------------------------------- buffers */
+
+enum buf_kind {
+    BUF_FLOAT, /* the device's float type */
+    BUF_I32,   /* ids, selections */
+    BUF_ACT,   /* quantised activations: one enum act_format */
+    BUF_PACKED /* rows in a struct row_format */
+};
+
+/* How a state row is stored. FP8: the first n_fp8 values as E4M3 codes with one power-of-two scale per fp8_block values
+ * (spec deepseek-v4 3.0), the rest as F16. FP4: all values E2M1, scale per fp4_block. F32: as they are (ref: double). */
+enum row_format_kind { ROWFMT_F32, ROWFMT_FP8, ROWFMT_FP4 };
+struct row_format {
+    enum row_format_kind kind;
+    int width;  /* values in a row */
+    int n_fp8;  /* ROWFMT_FP8: leading values that are rounded to FP8; a multiple of block */
+    int block;  /* values per scale */
+};
+
+struct buf_desc {
+    enum buf_kind kind;
+    int rows;              /* capacity */
+    int groups, width;     /* a row is groups x width values, contiguous */
+    enum act_format act;   /* BUF_ACT: every group is one activation row of width values */
+    struct row_format fmt; /* BUF_PACKED: groups = 1 */
+};
+
+/* ---------------------------------------------------------------- session state */
+
+/* The last rows of a session by absolute position: slot = pos mod capacity, nothing is shifted. capacity = span + slack:
+ * span rows are needed at the committed length; a step of at most slack rows of this session writes in place and any
+ * number of its rows can be committed. A bulk step writes only the last span rows, into the other of two banks, and is
+ * committed as a whole (dev_ring_flip) or not at all. */
+struct ring_desc {
+    struct row_format fmt;
+    int span, slack;
+};
+
+/* Append-only rows by index, in segments of STORE_SEGMENT rows. Full segments can be shared between sessions (fork) and are
+ * copied before a session writes into one that it shares. */
+enum { STORE_SEGMENT = 1024 };
+
+/* ---------------------------------------------------------------- op arguments
+ * n = rows to compute (rows 0..n-1 of the buffers). Unless said otherwise row i of a buffer belongs to row i of the row table. */
+
+struct embed_args { /* out[i] = copies times the embedding row of token i */
+    const struct dev_mat *table; struct dev_buf *out; int copies; int n;
+};
+struct rms_norm_args { /* each group: y = x / sqrt(mean(x^2) + eps) * weight (NULL: 1); out may be x */
+    const struct dev_buf *x; struct dev_buf *out; const struct dev_mat *weight; double eps; int groups, width; int n;
+}; /* groups x width may regroup the buffer's row (e.g. n streams of D as one group of n*D) */
+struct act_quant_args { /* each group of x becomes one activation row of out (same groups and width) */
+    const struct dev_buf *x; struct dev_buf *out; int n;
+};
+struct matmul_args { /* out[i][r] = w[r] . x[i][group of r]; x: FLOAT for float weights, else BUF_ACT of the weight's format; rows of w are split evenly over x's groups; out has w's rows as groups*width */
+    const struct dev_mat *w; const struct dev_buf *x; struct dev_buf *out; int n;
+};
+struct rope_args { /* rotates values first .. first+2*pairs-1 of every group, interleaved pairs, by rope_pos[0]; in place */
+    struct dev_buf *x; const struct dev_rope *rope; int groups, width, first; bool inverse; int n;
+};
+struct hadamard_args { /* every group of width (a power of two), times width^-1/2; in place */
+    struct dev_buf *x; int groups, width; int n;
+};
+struct round_args { /* rounds each group to fmt (width = fmt.width) and back; in place */
+    struct dev_buf *x; struct row_format fmt; int groups; int n;
+};
+struct pack_args { /* x (1 group) -> packed rows: rounding and encoding in one */
+    const struct dev_buf *x; struct dev_buf *out; int n;
+};
+struct ring_write_args { /* rows of every segment -> its ring (last span rows if bulk). x: PACKED or FLOAT of the ring's format */
+    const struct dev_buf *x; struct dev_ring *const *ring; /* [n_segments] */
+};
+struct compress_args { /* DeepSeek V4 compressor, spec deepseek-v4 3.5 */
+    const struct dev_buf *kv, *gate;         /* [T][c*w] projections, gate without ape */
+    const struct dev_mat *ape, *norm;        /* [ratio][c*w], [w] */
+    double eps;
+    int ratio, w;                            /* window length, width of an emitted row */
+    bool overlap;                            /* c = 2: previous window's first half joins in */
+    const struct dev_rope *rope;             /* on the last 2*pairs values, at the window's first position */
+    bool hadamard;                           /* after the rope */
+    struct dev_ring *const *ring_kv, *const *ring_score; /* [n_segments], ROWFMT_F32 of c*w; span (c*ratio) */
+    struct dev_store *const *store;          /* [n_segments] row of window c has index c; encoded in the store's format */
+}; /* also writes the rings */
+struct select_args { /* top-k of visible compressed rows, spec deepseek-v4 3.6 */
+    const struct dev_buf *q;                 /* [T][heads][width], already rotated and rounded */
+    const struct dev_buf *weight;            /* [T][heads] */
+    double scale;                            /* on the weights */
+    struct dev_store *const *store;          /* [n_segments] index rows */
+    int ratio, top_k;
+    struct dev_buf *out;                     /* I32 [T][1][1 + top_k]: count, then row indices ascending; count -1: all visible rows */
+    int n;
+};
+struct attention_args { /* spec deepseek-v4 3.7: raw window rows, then compressed rows; K = V; sink per head */
+    const struct dev_buf *q;                 /* [T][heads][width] */
+    const struct dev_buf *raw;               /* PACKED [T]: this step's raw rows */
+    struct dev_ring *const *ring;            /* [n_segments] raw rows of earlier positions */
+    struct dev_store *const *store;          /* [n_segments] compressed rows, or NULL */
+    int ratio;                               /* row c is visible from position ratio*(c+1)-1 on */
+    const struct dev_buf *selected;          /* of select, or NULL: all visible rows */
+    const struct dev_mat *sinks;             /* [heads] */
+    double scale;
+    struct dev_buf *out;                     /* [T][heads][width] */
+    int n;
+};
+struct router_args { /* sqrt(softplus), top-k with bias or a table by token id; spec deepseek-v4 3.9 */
+    const struct dev_buf *logits;            /* [T][experts] */
+    const struct dev_mat *bias;              /* [experts] or NULL */
+    const struct dev_mat *table;             /* I32 [k, vocabulary] or NULL; the table decides when given */
+    int k; double scale, floor; bool normalise;
+    struct dev_buf *ids, *weight;            /* I32 [T][k], FLOAT [T][k], in selection order */
+    int n;
+};
+struct moe_args { /* spec deepseek-v4 3.9: routed experts in ascending id, the shared expert last */
+    const struct dev_buf *x;                 /* FLOAT [T][D] */
+    const struct dev_buf *ids, *weight;      /* of router */
+    struct experts *experts; int layer;
+    const struct dev_mat *shared_gate, *shared_up, *shared_down; /* NULL: none */
+    double clamp, shared_clamp;              /* <= 1e-6: none */
+    struct dev_buf *out;                     /* FLOAT [T][D] */
+    struct dev_buf *mid;                     /* FLOAT [T][k][F] in selection order, or NULL: the tap expert_mid */
+    int n;
+};
+struct hc_gates_args { /* spec deepseek-v4 3.2: mix [T][2m+m^2] (head: [T][m]) -> pre, post, comb in place */
+    struct dev_buf *mix; const struct dev_mat *base, *scale; int streams, iterations; double eps; bool head; int n;
+};
+struct hc_reduce_args { /* out = sum_i pre_i * stream_i; pre = first `streams` values of a gates row */
+    const struct dev_buf *x, *gates; struct dev_buf *out; int streams; int n;
+};
+struct hc_expand_args { /* x_k = post_k*y + sum_j comb[j][k]*x_j, all streams from the old x; in place */
+    const struct dev_buf *y, *gates; struct dev_buf *x; int streams; int n;
+};
+struct gather_args { /* out[i] = x[row[i]]; rows are given by the host */
+    const struct dev_buf *x; struct dev_buf *out; const int *row; int n;
+};
+
+/* ---------------------------------------------------------------- the table */
+
+struct dev_ops {
+    const char *name;
+    void (*free)(struct dev *d);
+
+    struct dev_stream *(*stream_create)(struct dev *d); /* NULL: out of memory */
+    void (*stream_free)(struct dev_stream *s);
+
+    struct dev_buf *(*buf_create)(struct dev *d, const struct buf_desc *desc); /* NULL: out of memory */
+    void (*buf_free)(struct dev_buf *b);
+    size_t (*buf_bytes)(const struct dev *d, const struct buf_desc *desc);     /* for the memory plan */
+
+    /* Weights are views on the model's bytes: never copied on cpu and ref. view stays valid. */
+    struct dev_mat *(*mat_create)(struct dev *d, const struct tensor_view *view);
+    void (*mat_free)(struct dev_mat *m);
+    /* Rotation frequencies f_i of the pairs: angle = position * f_i. */
+    struct dev_rope *(*rope_create)(struct dev *d, const double *freq, int pairs);
+    void (*rope_free)(struct dev_rope *r);
+
+    struct dev_ring *(*ring_create)(struct dev *d, const struct ring_desc *desc);
+    void (*ring_free)(struct dev_ring *r);
+    size_t (*ring_bytes)(const struct dev *d, const struct ring_desc *desc);
+    void (*ring_flip)(struct dev_ring *r);                                  /* commits a bulk step */
+    int (*ring_copy)(struct dev_ring *dst, const struct dev_ring *src);     /* same description */
+
+    struct dev_store *(*store_create)(struct dev *d, const struct row_format *fmt);
+    void (*store_free)(struct dev_store *s);
+    size_t (*store_bytes)(const struct dev *d, const struct row_format *fmt, int64_t n_rows);
+    /* Makes rows [from, to) writable: allocates segments, copies shared ones. ERR_MEMORY. Called before a step. */
+    int (*store_reserve)(struct dev_store *s, int64_t from, int64_t to);
+    /* dst becomes src's first n rows, sharing full segments. */
+    int (*store_share)(struct dev_store *dst, const struct dev_store *src, int64_t n);
+
+    /* Bytes of rows as the device stores them, for anchors and snapshots of the same device. Ring rows by position
+     * (from the current bank), store rows by index. */
+    size_t (*row_bytes)(const struct dev *d, const struct row_format *fmt);
+    void (*ring_get)(const struct dev_ring *r, int32_t pos, int n, void *dst);
+    void (*ring_put)(struct dev_ring *r, int32_t pos, int n, const void *src);
+    void (*store_get)(const struct dev_store *s, int64_t row, int64_t n, void *dst);
+    void (*store_put)(struct dev_store *s, int64_t row, int64_t n, const void *src);
+    /* Values of one stored row, decoded; and a row written from values (rounded to the format). For tests and tools. */
+    void (*row_decode)(const struct dev *d, const struct row_format *fmt, const void *src, double *values);
+    void (*row_encode)(const struct dev *d, const struct row_format *fmt, const double *values, void *dst);
+
+    /* Rows of a FLOAT or I32 buffer, synchronously. values: n * groups * width. */
+    void (*read_f64)(struct dev_stream *s, const struct dev_buf *b, int row, int n, double *values);
+    void (*read_f32)(struct dev_stream *s, const struct dev_buf *b, int row, int n, float *values);
+    void (*read_i32)(struct dev_stream *s, const struct dev_buf *b, int row, int n, int32_t *values);
+    void (*write_f64)(struct dev_stream *s, struct dev_buf *b, int row, int n, const double *values);
+    void (*write_f32)(struct dev_stream *s, struct dev_buf *b, int row, int n, const float *values);
+    void (*write_i32)(struct dev_stream *s, struct dev_buf *b, int row, int n, const int32_t *values);
+
+    /* The row table of the ops that follow; must stay valid and unchanged until the next call. */
+    void (*set_rows)(struct dev_stream *s, const struct rows *rows);
+
+    void (*embed)(struct dev_stream *s, const struct embed_args *a);
+    void (*rms_norm)(struct dev_stream *s, const struct rms_norm_args *a);
+    void (*act_quant)(struct dev_stream *s, const struct act_quant_args *a);
+    void (*matmul)(struct dev_stream *s, const struct matmul_args *a);
+    void (*rope)(struct dev_stream *s, const struct rope_args *a);
+    void (*hadamard)(struct dev_stream *s, const struct hadamard_args *a);
+    void (*round)(struct dev_stream *s, const struct round_args *a);
+    void (*pack)(struct dev_stream *s, const struct pack_args *a);
+    void (*ring_write)(struct dev_stream *s, const struct ring_write_args *a);
+    void (*compress)(struct dev_stream *s, const struct compress_args *a);
+    void (*select)(struct dev_stream *s, const struct select_args *a);
+    void (*attention)(struct dev_stream *s, const struct attention_args *a);
+    void (*router)(struct dev_stream *s, const struct router_args *a);
+    void (*moe)(struct dev_stream *s, const struct moe_args *a);
+    void (*hc_gates)(struct dev_stream *s, const struct hc_gates_args *a);
+    void (*hc_reduce)(struct dev_stream *s, const struct hc_reduce_args *a);
+    void (*hc_expand)(struct dev_stream *s, const struct hc_expand_args *a);
+    void (*gather)(struct dev_stream *s, const struct gather_args *a);
+};
+
+/* Every device and every stream starts with these. */
+struct dev { const struct dev_ops *op; };
+struct dev_stream { struct dev *dev; const struct rows *rows; struct err error; };
+
+/* The sticky error of a stream: 0 or its code (message in e). dev_clear empties it. */
+int dev_error(const struct dev_stream *s, struct err *e);
+void dev_clear(struct dev_stream *s);
+/* Sets the sticky error unless one is there. */
+void dev_fail(struct dev_stream *s, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* Devices. The pool is borrowed. ref is single-threaded. */
+int dev_ref_create(struct dev **out, struct err *e);
+int dev_cpu_create(struct pool *pool, enum quant_isa isa, struct dev **out, struct err *e);
+/* By name: "ref" or "cpu" (best instruction set). Unknown name: ERR_ARG listing the names. */
+int dev_create(const char *name, struct pool *pool, struct dev **out, struct err *e);
+
+#endif
