@@ -1,0 +1,111 @@
+/* Where the fields of the block types lie, and single elements of a block (spec gguf-and-quants 2.3 to 2.10). The row
+ * decoders and the scalar kernels read blocks through these functions, one value at a time. */
+#ifndef QUANT_QUANT_BLOCKS_H
+#define QUANT_QUANT_BLOCKS_H
+#include "quant/quant.h"
+#include "quant/quant_bits.h"
+
+enum {
+    Q8_0_BYTES = 34,
+    Q4_0_BYTES = 18,
+    MXFP4_BYTES = 17,
+    Q2_K_BYTES = 84,
+    Q4_K_BYTES = 144,
+    Q5_K_BYTES = 176,
+    Q6_K_BYTES = 210,
+    IQ2_XXS_BYTES = 66
+};
+enum { Q8_0_QS = 2, Q4_0_QS = 2, MXFP4_QS = 1 }; /* f16 d first; MXFP4: exponent byte first */
+enum { Q2_K_SCALES = 0, Q2_K_QS = 16, Q2_K_D = 80, Q2_K_DMIN = 82 };
+enum { Q4_K_D = 0, Q4_K_DMIN = 2, Q4_K_SCALES = 4, Q4_K_QS = 16 }; /* Q5_K: the same up to the scales */
+enum { Q5_K_QH = 16, Q5_K_QS = 48 };
+enum { Q6_K_QH = 128, Q6_K_SCALES = 192, Q6_K_D = 208 };
+enum { IQ2_XXS_GROUPS = 2 };
+
+/* Code book of IQ2_XXS: byte i of an entry is the magnitude of value i: 8, 25 or 43. */
+extern const uint64_t iq2xxs_grid[256];
+/* The same entries, two bits per value: 0, 1, 2 for 8, 25, 43; strictly ascending. */
+extern const uint16_t iq2xxs_codes[256];
+
+/* Twice the values of E2M1, by nibble. */
+static inline int mxfp4_doubled(int n)
+{
+    static const int8_t table[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+    return table[n];
+}
+
+/* 2^(e-128), the scale that goes with the doubled values. */
+static inline float mxfp4_scale(uint8_t e)
+{
+    return bits_f32(e < 2 ? 0x00200000u << e : (uint32_t)(e - 1) << 23);
+}
+
+/* Nibble i of 32 in 16 bytes: the low ones are values 0..15, the high ones 16..31. */
+static inline int nibble32(const uint8_t *qs, int i)
+{
+    return i < 16 ? qs[i] & 15 : qs[i - 16] >> 4;
+}
+
+static inline int q2_k_code(const uint8_t *b, int i)
+{
+    return b[Q2_K_QS + 32 * (i / 128) + i % 32] >> 2 * (i % 128 / 32) & 3;
+}
+
+/* 6-bit scale and minimum of sub-block j (0..7) from the 12 bytes of Q4_K and Q5_K. */
+static inline int q4_k_scale(const uint8_t *s, int j)
+{
+    return j < 4 ? s[j] & 63 : (s[j + 4] & 15) | s[j - 4] >> 6 << 4;
+}
+
+static inline int q4_k_min(const uint8_t *s, int j)
+{
+    return j < 4 ? s[j + 4] & 63 : s[j + 4] >> 4 | s[j] >> 6 << 4;
+}
+
+static inline int q4_k_code(const uint8_t *qs, int i)
+{
+    return qs[32 * (i / 64) + i % 32] >> 4 * (i / 32 % 2) & 15;
+}
+
+static inline int q5_k_code(const uint8_t *b, int i)
+{
+    return q4_k_code(b + Q5_K_QS, i) | (b[Q5_K_QH + i % 32] >> i / 32 & 1) << 4;
+}
+
+static inline int q6_k_code(const uint8_t *b, int i)
+{
+    const int h = i / 128, p = i % 128 / 32, l = i % 32;
+    const int lo = b[64 * h + 32 * (p & 1) + l] >> (p < 2 ? 0 : 4) & 15;
+    return (lo | (b[Q6_K_QH + 32 * h + l] >> 2 * p & 3) << 4) - 32;
+}
+
+static inline int q6_k_scale(const uint8_t *b, int i)
+{
+    return (int8_t)b[Q6_K_SCALES + i / 16];
+}
+
+/* Group g (0..7) of 32 values: the odd scale 2s + 1. */
+static inline int iq2_xxs_scale(const uint8_t *b, int g)
+{
+    return 2 * (b[IQ2_XXS_GROUPS + 8 * g + 7] >> 4) + 1;
+}
+
+/* Sign bits of 8 values from the stored 7: bit 7 makes their number even. */
+static inline int iq2_xxs_signs(uint32_t s7)
+{
+    uint32_t p = s7 ^ s7 >> 4;
+    p ^= p >> 2;
+    p ^= p >> 1;
+    return (int)(s7 | (p & 1) << 7);
+}
+
+/* Signed magnitude of value i. */
+static inline int iq2_xxs_value(const uint8_t *b, int i)
+{
+    const uint8_t *group = b + IQ2_XXS_GROUPS + 8 * (i / 32);
+    const int r = i % 32 / 8;
+    const int v = (int)(iq2xxs_grid[group[r]] >> 8 * (i % 8) & 255);
+    return iq2_xxs_signs(load_u32(group + 4) >> 7 * r & 127) >> i % 8 & 1 ? -v : v;
+}
+
+#endif

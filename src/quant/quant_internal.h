@@ -1,0 +1,29 @@
+/* What the files of this folder share: row decoders, and the activation quantisers and tile kernels of each kernel set.
+ */
+#ifndef QUANT_QUANT_INTERNAL_H
+#define QUANT_QUANT_INTERNAL_H
+#include "quant/quant.h"
+
+typedef void quant_decode_fn(const void *row, float *out, int64_t k);
+quant_decode_fn quant_decode_f32, quant_decode_f16, quant_decode_bf16, quant_decode_i32, quant_decode_q8_0,
+    quant_decode_q4_0, quant_decode_mxfp4, quant_decode_q2_k, quant_decode_q4_k, quant_decode_q5_k, quant_decode_q6_k,
+    quant_decode_iq2_xxs;
+
+/* Encoders of whole blocks; x is finite, importance is NULL or one weight per value. */
+typedef void quant_encode_fn(const float *x, int64_t n, const float *importance, uint8_t *out);
+quant_encode_fn quant_encode_q4_k, quant_encode_q2_k, quant_encode_iq2_xxs;
+
+/* Quantises n whole blocks of 32 (Q8_0) or 256 (Q8_K) values: codes q, scales d, Q8_K: bsums. A block whose largest
+ * magnitude is so small that its reciprocal scale overflows becomes zero; a block with a NaN or infinity gets d = NaN
+ * and q = 0. */
+typedef void act_q8_0_fn(const float *x, int64_t n_blocks, int8_t *q, float *d);
+typedef void act_q8_k_fn(const float *x, int64_t n_blocks, int8_t *q, float *d, int16_t *bsums);
+act_q8_0_fn act_q8_0_scalar, act_q8_0_avx2;
+act_q8_k_fn act_q8_k_scalar, act_q8_k_avx2;
+
+/* Tile kernels by type number; NULL where the set has none. A set that is not compiled in is an empty table. */
+enum { QUANT_TILES = QT_Q2_0 + 1 };
+typedef quant_tile_fn *quant_tile_table[QUANT_TILES];
+extern const quant_tile_table quant_tiles_scalar, quant_tiles_avx2;
+
+#endif
