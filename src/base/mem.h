@@ -12,6 +12,9 @@ char *mem_strdup(const char *s);
 void *mem_try(size_t bytes);                    /* zeroed, or NULL */
 void *mem_try_aligned(size_t bytes, size_t align); /* zeroed, align a power of two; freed with mem_free; or NULL */
 void mem_free(void *p);                         /* NULL is fine */
+/* What mem_alloc, mem_grow and mem_strdup call when memory is out: by default a line on stderr and abort(). fn must not
+ * return; NULL brings the default back. */
+void mem_on_failure(void (*fn)(size_t bytes));
 
 /* Checked arithmetic: false (result untouched) on overflow. */
 bool u64_mul(uint64_t a, uint64_t b, uint64_t *r);

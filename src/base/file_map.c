@@ -1,0 +1,183 @@
+/* Read-only mappings and the SIGBUS handler.
+ *
+ * The handler sees mappings through a table of fixed size whose fields are lock-free atomics: a slot is in use while
+ * begin != 0. Writers (open, close) hold a lock among themselves; the handler takes none, allocates nothing and calls
+ * only mmap and sigaction. */
+#include "base/file.h"
+#include "base/file_internal.h"
+#include "base/mem.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Models come in up to some thousands of shards. */
+enum { MAX_MAPS = 16384 };
+
+struct map_slot {
+    atomic_uintptr_t begin, end;
+    atomic_uintptr_t lost; /* 1 + lowest lost offset; 0: none */
+};
+
+struct file_map {
+    const uint8_t *data;
+    uint64_t size;
+    char *path;
+    struct map_slot *slot;
+};
+
+static struct map_slot slots[MAX_MAPS];
+static atomic_int n_slots; /* slots[n_slots..] have never been used */
+static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sigaction previous;
+static uintptr_t page_bytes;
+
+static void note_lost(struct map_slot *s, uintptr_t offset)
+{
+    uintptr_t old = atomic_load(&s->lost);
+    while ((!old || old > offset + 1) && !atomic_compare_exchange_weak(&s->lost, &old, offset + 1)) {
+    }
+}
+
+/* Puts a page of zeros where addr is; false if addr lies in no mapping of ours. */
+static bool replace_page(uintptr_t addr)
+{
+    const int n = atomic_load(&n_slots);
+    for (int i = 0; i < n; i++) {
+        const uintptr_t begin = atomic_load(&slots[i].begin);
+        if (!begin || addr < begin || addr >= atomic_load(&slots[i].end)) continue;
+        const uintptr_t page = addr & ~(page_bytes - 1);
+        if (mmap((void *)page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+            return false;
+        note_lost(&slots[i], page - begin);
+        return true;
+    }
+    return false;
+}
+
+/* A fault elsewhere happens again after the return and then meets the action that was installed before ours; a SIGBUS
+ * that was sent (si_code <= 0) has to be sent again. */
+static void on_sigbus(int sig, siginfo_t *info, void *context)
+{
+    const int saved = errno;
+    if (info->si_code <= 0 || !replace_page((uintptr_t)info->si_addr)) {
+        sigaction(SIGBUS, &previous, NULL);
+        if (info->si_code <= 0) raise(sig);
+    }
+    errno = saved;
+}
+
+static void install_handler(void)
+{
+    page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+    struct sigaction a = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigemptyset(&a.sa_mask);
+    sigaction(SIGBUS, &a, &previous);
+}
+
+static struct map_slot *slot_take(const void *data, uint64_t size)
+{
+    struct map_slot *s = NULL;
+    pthread_mutex_lock(&slots_lock);
+    const int n = atomic_load(&n_slots);
+    for (int i = 0; i < n && !s; i++)
+        if (!atomic_load(&slots[i].begin)) s = &slots[i];
+    if (!s && n < MAX_MAPS) {
+        s = &slots[n];
+        atomic_store(&n_slots, n + 1);
+    }
+    if (s) {
+        atomic_store(&s->lost, 0);
+        atomic_store(&s->end, (uintptr_t)data + (uintptr_t)size);
+        atomic_store(&s->begin, (uintptr_t)data);
+    }
+    pthread_mutex_unlock(&slots_lock);
+    return s;
+}
+
+/* Size of the open file; checks that it can be mapped. */
+static int check_file(int fd, const char *path, uint64_t *size, struct err *e)
+{
+    struct stat st;
+    if (fstat(fd, &st)) return file_error(e, path, "stat");
+    if (!S_ISREG(st.st_mode)) return err_set(e, ERR_IO, "%s: not a regular file", path);
+    if (st.st_size <= 0) return err_set(e, ERR_IO, "%s: the file is empty", path);
+    *size = (uint64_t)st.st_size;
+    if (*size > SIZE_MAX / 2) return err_set(e, ERR_IO, "%s: too large for this machine's address space", path);
+    return 0;
+}
+
+static int map_fd(int fd, const char *path, struct file_map **out, struct err *e)
+{
+    uint64_t size = 0;
+    const int rc = check_file(fd, path, &size, e);
+    if (rc) return rc;
+    void *data = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED) return file_error(e, path, "map");
+    struct map_slot *slot = slot_take(data, size);
+    if (!slot) {
+        munmap(data, (size_t)size);
+        return err_set(e, ERR_LIMIT, "%s: more than %d files are mapped", path, MAX_MAPS);
+    }
+    struct file_map *m = mem_alloc(sizeof *m);
+    *m = (struct file_map){.data = data, .size = size, .path = mem_strdup(path), .slot = slot};
+    *out = m;
+    return 0;
+}
+
+int file_map_open(const char *path, struct file_map **out, struct err *e)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    *out = NULL;
+    pthread_once(&once, install_handler);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return file_error(e, path, "open");
+    const int rc = map_fd(fd, path, out, e);
+    close(fd);
+    return rc;
+}
+
+void file_map_close(struct file_map *m)
+{
+    if (!m) return;
+    /* Before the address range can be given to somebody else. */
+    atomic_store(&m->slot->begin, 0);
+    munmap((void *)(uintptr_t)m->data, (size_t)m->size);
+    mem_free(m->path);
+    mem_free(m);
+}
+
+const uint8_t *file_map_data(const struct file_map *m)
+{
+    return m->data;
+}
+
+uint64_t file_map_size(const struct file_map *m)
+{
+    return m->size;
+}
+
+const char *file_map_path(const struct file_map *m)
+{
+    return m->path;
+}
+
+bool file_map_lost(const struct file_map *m, uint64_t *offset)
+{
+    const uintptr_t lost = atomic_load(&m->slot->lost);
+    if (lost && offset) *offset = lost - 1;
+    return lost != 0;
+}
+
+void file_map_willneed(const struct file_map *m, uint64_t offset, uint64_t n)
+{
+    if (offset >= m->size || !n) return;
+    if (n > m->size - offset) n = m->size - offset;
+    const uint64_t down = offset & (page_bytes - 1);
+    madvise((void *)(uintptr_t)(m->data + offset - down), (size_t)(n + down), MADV_WILLNEED);
+}
