@@ -1,0 +1,94 @@
+/* What a model family offers to the engine. A family knows mathematics, its weights and its session state; it does not
+ * know who calls, which device runs it, or what other sessions do.
+ *
+ * Evaluation is provisional: prepare, embed, layer 0 .. L-1 and head change nothing that a session needs at its committed
+ * length; commit makes the first n rows of a segment part of it. Cancellation, errors and drafts all use this.
+ * Lifetimes: model (const after bind) > scratch (one per engine; used by one layer call at a time) > carry (one per step in
+ * flight: what crosses a layer border) ; state (one per session). */
+#ifndef MODELS_FAMILY_H
+#define MODELS_FAMILY_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/err.h"
+#include "base/str.h"
+#include "device/device.h"
+#include "dialect/canonical.h"
+#include "models/tap.h"
+#include "text/chat.h"
+
+/* Which device runs which part of which layer. One device for all today; families ask per (layer, part) so that other
+ * plans need no other family code. */
+enum plan_part { PART_EMBED, PART_ATTENTION, PART_DENSE, PART_EXPERTS, PART_HEAD };
+struct plan {
+    struct dev *dev;
+};
+struct dev *plan_device(const struct plan *p, int layer, enum plan_part part);
+
+struct bind_options {
+    bool kv_sim_off; /* stored rows are not rounded */
+    int draft_max;   /* most rows of a step of which any number may be committed */
+};
+
+/* One evaluation in flight. The engine fills it; arrays live as long as the step. */
+struct step {
+    struct dev_stream *stream;
+    struct rows rows;      /* raw_first, raw_last are written by prepare */
+    void *const *state;    /* [n_segments] session states */
+    struct dev_buf *carry; /* rows of the family's carry */
+    void *scratch;
+    const struct taps *taps; /* NULL: none */
+};
+
+struct family {
+    const char *name;
+
+    /* Binds weights on the plan's devices. c and the devices must outlive the model. */
+    int (*bind)(const struct canonical *c, const struct plan *plan, const struct bind_options *o, void **model, struct err *e);
+    void (*unbind)(void *model);
+    int (*n_layers)(const void *model);
+    int (*n_vocab)(const void *model);
+    void (*describe)(const void *model, struct str *out); /* shape, for --inspect */
+
+    /* Buffers for steps of up to n_rows rows and n_segments segments. */
+    struct buf_desc (*carry)(const void *model, int n_rows);
+    size_t (*scratch_bytes)(const void *model, int n_rows, int n_segments);
+    int (*scratch_create)(const void *model, int n_rows, int n_segments, void **scratch, struct err *e);
+    void (*scratch_free)(void *scratch);
+
+    size_t (*state_bytes)(const void *model, int ctx);
+    int (*state_create)(const void *model, int ctx, void **state, struct err *e);
+    void (*state_free)(void *state);
+    int (*state_fork)(void *dst, const void *src, struct err *e); /* same model; src committed */
+    int (*state_length)(const void *state);                      /* committed tokens */
+
+    /* Evaluation. Errors of ops stick to the stream; the functions below return what they find themselves. prepare reserves
+     * memory for the step's rows and fills the rest of the row table; row and segment arrays are final before it. */
+    int (*prepare)(const void *model, struct step *s, struct err *e);
+    void (*embed)(const void *model, struct step *s);
+    void (*layer)(const void *model, struct step *s, int l);
+    /* Logits of n chosen rows of the step -> FLOAT buffer [n][n_vocab]. At most scratch's n_rows. */
+    void (*head)(const void *model, struct step *s, const int *row, int n, struct dev_buf *logits);
+    /* The first n rows of a segment become history. n = 0 drops them; bulk segments: 0 or all. */
+    void (*commit)(const void *model, struct step *s, int segment, int n);
+
+    /* Back to pos without help, where the state still holds what pos needs; false: it does not. */
+    bool (*rewind)(void *state, int pos);
+    /* Anchors: the small part of the state at its committed length. restore also sets the length to pos; rows of the
+     * append-only stores up to pos must still be there (they are, in the session that took the anchor). */
+    size_t (*anchor_bytes)(const void *state);
+    void (*anchor_take)(const void *state, void *dst);
+    void (*anchor_restore)(void *state, int pos, const void *src);
+    /* The append-only rows up to the committed length, for snapshots; restore is followed by anchor_restore. */
+    size_t (*rows_bytes)(const void *state);
+    void (*rows_take)(const void *state, void *dst);
+    size_t (*rows_bytes_at)(const void *model, int pos);
+    int (*rows_restore)(void *state, int pos, const void *src, struct err *e);
+
+    const struct prompt_codec *prompt;
+};
+
+/* The family of a canonical model. */
+const struct family *family_of(enum canonical_family f);
+
+#endif
