@@ -7,32 +7,41 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/err.h"
+#include "text/presplit.h"
 
 struct bpe;
-struct bpe_text { const char *p; size_t n; };
-
-enum pretokenizer { PRETOKENIZER_JOYAI }; /* spec deepseek-v4 1.1: three isolating splits, then bytes */
+struct bpe_text {
+    const char *p;
+    size_t n;
+};
 
 /* tokens[n_tokens]: texts in the byte alphabet; merges[n_merges]: "left right"; specials: texts of the family's special
- * tokens (those that the vocabulary lacks are ignored here; bpe_special says which exist). */
+ * tokens (those that the vocabulary lacks are ignored here; bpe_special says which exist). Of two tokens with the same
+ * text the first counts. 0, ERR_MODEL (a merge whose parts or result the vocabulary lacks) or ERR_MEMORY. */
 int bpe_create(const struct bpe_text *tokens, size_t n_tokens, const struct bpe_text *merges, size_t n_merges,
                const char *const *specials, size_t n_specials, enum pretokenizer pre, struct bpe **out, struct err *e);
 void bpe_free(struct bpe *b);
 
-struct bpe_ids { int32_t *p; size_t n, cap; }; /* growable list of ids; owned by the caller; zero = empty */
+struct bpe_ids {
+    int32_t *p;
+    size_t n, cap;
+}; /* growable list of ids; owned by the caller; zero = empty */
 void bpe_ids_add(struct bpe_ids *ids, int32_t id);
 void bpe_ids_free(struct bpe_ids *ids);
 
 /* Appends the ids of text. Untrusted text: no byte sequence ever becomes a special token. Bytes that are not UTF-8 are
- * kept (byte tokens). 0 or ERR_MEMORY / ERR_MODEL (a byte without a token). */
+ * kept (byte tokens). 0 or ERR_MEMORY / ERR_MODEL (a byte without a token) / ERR_LIMIT (a word of 2^30 bytes); after an
+ * error ids is as it was. */
 int bpe_encode(const struct bpe *b, const char *text, size_t n, struct bpe_ids *ids, struct err *e);
-/* The same for rendered chat: wherever a special token occurs literally it becomes its id. */
+/* The same for rendered chat: wherever a special token occurs literally (the longest one that does) it becomes its id,
+ * and the spans in between are encoded each on its own. */
 int bpe_encode_rendered(const struct bpe *b, const char *text, size_t n, struct bpe_ids *ids, struct err *e);
 /* Id of a special token by its text; -1 if the vocabulary has none. */
 int32_t bpe_special(const struct bpe *b, const char *text);
 bool bpe_is_special(const struct bpe *b, int32_t id);
 size_t bpe_n_tokens(const struct bpe *b);
-/* Bytes of a token (special tokens: their text). Returns the length; the pointer lives as long as b. id outside: length 0. */
+/* Bytes of a token (special tokens and texts outside the byte alphabet: their text). Returns the length; the pointer
+ * lives as long as b. id outside: length 0. */
 size_t bpe_token_bytes(const struct bpe *b, int32_t id, const char **bytes);
 
 #endif

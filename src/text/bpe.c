@@ -1,0 +1,319 @@
+#include "text/bpe.h"
+
+#include <string.h>
+#include "base/mem.h"
+#include "base/strmap.h"
+#include "text/bpe_merge.h"
+#include "text/byte_alphabet.h"
+
+struct special {
+    int32_t id;
+    const char *text; /* the caller's */
+    size_t n;
+};
+
+struct bpe {
+    struct presplit *split;
+    struct merge_table *merges;
+    size_t n_tokens;
+    char *bytes;             /* the bytes of all tokens, one after the other */
+    size_t *at;              /* [n_tokens + 1]: where the bytes of a token start */
+    struct special *special; /* longest text first */
+    size_t n_special;
+    bool starts_special[256]; /* first bytes of special tokens */
+    int32_t byte_id[256];     /* token of each single byte; -1: none */
+};
+
+/* ------------------------------------------------------------------------------------------------ lists of ids */
+
+static size_t ids_grown(const struct bpe_ids *ids, size_t more)
+{
+    const size_t twice = ids->cap < 32 ? 64 : 2 * ids->cap;
+    return ids->n + more > twice ? ids->n + more : twice;
+}
+
+void bpe_ids_add(struct bpe_ids *ids, int32_t id)
+{
+    if (ids->n == ids->cap) {
+        ids->cap = ids_grown(ids, 1);
+        ids->p = mem_grow(ids->p, ids->cap * sizeof *ids->p);
+    }
+    ids->p[ids->n++] = id;
+}
+
+void bpe_ids_free(struct bpe_ids *ids)
+{
+    mem_free(ids->p);
+    *ids = (struct bpe_ids){0};
+}
+
+/* Room for `more` ids, whose number comes from a text of any size. */
+static int ids_room(struct bpe_ids *ids, size_t more, struct err *e)
+{
+    if (ids->cap - ids->n >= more) return 0;
+    const size_t cap = ids_grown(ids, more);
+    int32_t *p = mem_try(cap * sizeof *p);
+    if (!p) return err_set(e, ERR_MEMORY, "tokenizer: no memory for %zu token ids", cap);
+    if (ids->n > 0) memcpy(p, ids->p, ids->n * sizeof *p);
+    mem_free(ids->p);
+    ids->p = p;
+    ids->cap = cap;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ creation */
+
+static int out_of_memory(struct err *e)
+{
+    return err_set(e, ERR_MEMORY, "tokenizer: no memory for the vocabulary");
+}
+
+static bool text_id(const struct strmap *by_text, const char *text, size_t n, int32_t *id)
+{
+    uint64_t value;
+    if (!strmap_get(by_text, text, n, &value)) return false;
+    *id = (int32_t)value;
+    return true;
+}
+
+static int texts_index(const struct bpe_text *tokens, size_t n_tokens, struct strmap **out, struct err *e)
+{
+    if (n_tokens >= INT32_MAX) return err_set(e, ERR_MODEL, "tokenizer: %zu tokens are too many", n_tokens);
+    *out = strmap_new(n_tokens);
+    if (!*out) return out_of_memory(e);
+    for (size_t i = 0; i < n_tokens; i++)
+        if (strmap_put(*out, tokens[i].p, tokens[i].n, i) < 0) return out_of_memory(e);
+    return 0;
+}
+
+/* Longer texts first: a search then finds the longest one. */
+static void special_enter(struct bpe *b, int32_t id, const struct bpe_text *text)
+{
+    size_t i = b->n_special++;
+    for (; i > 0 && b->special[i - 1].n < text->n; i--) b->special[i] = b->special[i - 1];
+    b->special[i] = (struct special){.id = id, .text = text->p, .n = text->n};
+    b->starts_special[(unsigned char)text->p[0]] = true;
+}
+
+static void specials_find(struct bpe *b, const struct strmap *by_text, const struct bpe_text *tokens,
+                          const char *const *specials, size_t n_specials)
+{
+    b->special = mem_alloc((n_specials + 1) * sizeof *b->special);
+    for (size_t i = 0; i < n_specials; i++) {
+        int32_t id;
+        const size_t n = strlen(specials[i]);
+        if (n > 0 && text_id(by_text, specials[i], n, &id) && !bpe_is_special(b, id)) special_enter(b, id, &tokens[id]);
+    }
+}
+
+/* Turns token texts into bytes. Literal are special tokens and texts with a character outside the
+ * alphabet. */
+static int bytes_decode(struct bpe *b, const struct bpe_text *tokens, size_t n_tokens, struct err *e)
+{
+    uint64_t total = 1;
+    bool fits = true;
+    for (size_t i = 0; fits && i < n_tokens; i++) fits = u64_add(total, tokens[i].n, &total) && total <= SIZE_MAX;
+    if (!fits) return out_of_memory(e);
+    b->bytes = mem_try((size_t)total);
+    b->at = mem_try((n_tokens + 1) * sizeof *b->at);
+    if (!b->bytes || !b->at) return out_of_memory(e);
+    b->n_tokens = n_tokens;
+    size_t at = 0;
+    for (size_t i = 0; i < n_tokens; i++) {
+        b->at[i] = at;
+        const bool literal = bpe_is_special(b, (int32_t)i);
+        const ptrdiff_t n = literal ? -1 : byte_alphabet_bytes(tokens[i].p, tokens[i].n, b->bytes + at);
+        if (n < 0) memcpy(b->bytes + at, tokens[i].p, tokens[i].n);
+        at += n < 0 ? tokens[i].n : (size_t)n;
+    }
+    b->at[n_tokens] = at;
+    return 0;
+}
+
+static void byte_tokens_find(struct bpe *b, const struct strmap *by_text)
+{
+    for (int byte = 0; byte < 256; byte++) {
+        char text[2];
+        const size_t n = byte_alphabet_text((uint8_t)byte, text);
+        if (!text_id(by_text, text, n, &b->byte_id[byte]) || bpe_is_special(b, b->byte_id[byte])) b->byte_id[byte] = -1;
+    }
+}
+
+/* "left right" -> the rule. Looks the joined text up in buffer, which has room for it. A rule that would make a special
+ * token is left out: text must never become one. */
+static int merge_enter(struct bpe *b, const struct strmap *by_text, const struct bpe_text *merge, uint32_t rank,
+                       char *buffer, struct err *e)
+{
+    const char *const space = merge->n > 1 ? memchr(merge->p + 1, ' ', merge->n - 1) : NULL;
+    const size_t n_left = space ? (size_t)(space - merge->p) : 0;
+    const size_t n_right = space ? merge->n - n_left - 1 : 0;
+    int32_t left = -1, right = -1, joined = -1;
+    bool known = n_right > 0;
+    if (known) {
+        memcpy(buffer, merge->p, n_left);
+        memcpy(buffer + n_left, space + 1, n_right);
+        known = text_id(by_text, merge->p, n_left, &left) && text_id(by_text, space + 1, n_right, &right) &&
+                text_id(by_text, buffer, n_left + n_right, &joined);
+    }
+    if (!known)
+        return err_set(e, ERR_MODEL,
+                       "tokenizer: merge %u \"%.*s\" does not join two tokens of the vocabulary to a third; the "
+                       "vocabulary of the model file is damaged",
+                       rank, (int)(merge->n < 80 ? merge->n : 80), merge->p);
+    if (!bpe_is_special(b, joined)) merge_table_put(b->merges, left, right, rank, joined);
+    return 0;
+}
+
+static int merges_read(struct bpe *b, const struct strmap *by_text, const struct bpe_text *merges, size_t n_merges,
+                       struct err *e)
+{
+    if (n_merges >= UINT32_MAX) return err_set(e, ERR_MODEL, "tokenizer: %zu merges are too many", n_merges);
+    size_t longest = 1;
+    for (size_t i = 0; i < n_merges; i++)
+        if (merges[i].n > longest) longest = merges[i].n;
+    char *buffer = mem_try(longest);
+    b->merges = merge_table_new(n_merges);
+    int rc = buffer && b->merges ? 0 : out_of_memory(e);
+    for (size_t i = 0; rc == 0 && i < n_merges; i++) rc = merge_enter(b, by_text, &merges[i], (uint32_t)i, buffer, e);
+    mem_free(buffer);
+    return rc;
+}
+
+int bpe_create(const struct bpe_text *tokens, size_t n_tokens, const struct bpe_text *merges, size_t n_merges,
+               const char *const *specials, size_t n_specials, enum pretokenizer pre, struct bpe **out, struct err *e)
+{
+    *out = NULL;
+    struct bpe *b = mem_alloc(sizeof *b);
+    struct strmap *by_text = NULL;
+    int rc = texts_index(tokens, n_tokens, &by_text, e);
+    if (rc == 0) {
+        specials_find(b, by_text, tokens, specials, n_specials);
+        byte_tokens_find(b, by_text);
+        rc = bytes_decode(b, tokens, n_tokens, e);
+    }
+    if (rc == 0) rc = merges_read(b, by_text, merges, n_merges, e);
+    if (rc == 0) rc = presplit_create(pre, &b->split, e);
+    strmap_free(by_text);
+    if (rc != 0) {
+        bpe_free(b);
+        return rc;
+    }
+    *out = b;
+    return 0;
+}
+
+void bpe_free(struct bpe *b)
+{
+    if (!b) return;
+    presplit_free(b->split);
+    merge_table_free(b->merges);
+    mem_free(b->bytes);
+    mem_free(b->at);
+    mem_free(b->special);
+    mem_free(b);
+}
+
+/* ------------------------------------------------------------------------------------------------ encoding */
+
+struct encoder {
+    const struct bpe *b;
+    struct bpe_ids *ids;
+    struct merge_work work;
+};
+
+static int encode_piece(void *arg, const char *piece, size_t n, struct err *e)
+{
+    struct encoder *const enc = arg;
+    int rc = ids_room(enc->ids, n, e);
+    if (rc != 0) return rc;
+    int32_t *const ids = enc->ids->p + enc->ids->n;
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = enc->b->byte_id[(unsigned char)piece[i]];
+        if (ids[i] < 0)
+            return err_set(e, ERR_MODEL, "tokenizer: the vocabulary has no token for byte 0x%02x",
+                           (unsigned)(unsigned char)piece[i]);
+    }
+    size_t left = n;
+    rc = merge_run(enc->b->merges, &enc->work, ids, &left, e);
+    if (rc == 0) enc->ids->n += left;
+    return rc;
+}
+
+/* The special token that starts at text; NULL: none. */
+static const struct special *special_at(const struct bpe *b, const char *text, size_t n)
+{
+    if (!b->starts_special[(unsigned char)text[0]]) return NULL;
+    for (const struct special *s = b->special; s < b->special + b->n_special; s++)
+        if (s->n <= n && memcmp(s->text, text, s->n) == 0) return s;
+    return NULL;
+}
+
+static int encode_spans(struct encoder *enc, const char *text, size_t n, struct err *e)
+{
+    int rc = 0;
+    size_t from = 0, at = 0;
+    while (rc == 0 && at < n) {
+        const struct special *const s = special_at(enc->b, text + at, n - at);
+        if (!s) {
+            at++;
+            continue;
+        }
+        rc = presplit_run(enc->b->split, text + from, at - from, encode_piece, enc, e);
+        if (rc == 0) rc = ids_room(enc->ids, 1, e);
+        if (rc == 0) bpe_ids_add(enc->ids, s->id);
+        from = at += s->n;
+    }
+    return rc != 0 ? rc : presplit_run(enc->b->split, text + from, n - from, encode_piece, enc, e);
+}
+
+static int encode(const struct bpe *b, const char *text, size_t n, bool rendered, struct bpe_ids *ids, struct err *e)
+{
+    struct encoder enc = {.b = b, .ids = ids};
+    const size_t before = ids->n;
+    const int rc = rendered ? encode_spans(&enc, text, n, e) : presplit_run(b->split, text, n, encode_piece, &enc, e);
+    merge_work_free(&enc.work);
+    if (rc != 0) ids->n = before;
+    return rc;
+}
+
+int bpe_encode(const struct bpe *b, const char *text, size_t n, struct bpe_ids *ids, struct err *e)
+{
+    return encode(b, text, n, false, ids, e);
+}
+
+int bpe_encode_rendered(const struct bpe *b, const char *text, size_t n, struct bpe_ids *ids, struct err *e)
+{
+    return encode(b, text, n, true, ids, e);
+}
+
+/* ------------------------------------------------------------------------------------------------ questions */
+
+int32_t bpe_special(const struct bpe *b, const char *text)
+{
+    const size_t n = strlen(text);
+    for (const struct special *s = b->special; s < b->special + b->n_special; s++)
+        if (s->n == n && memcmp(s->text, text, n) == 0) return s->id;
+    return -1;
+}
+
+bool bpe_is_special(const struct bpe *b, int32_t id)
+{
+    for (const struct special *s = b->special; s < b->special + b->n_special; s++)
+        if (s->id == id) return true;
+    return false;
+}
+
+size_t bpe_n_tokens(const struct bpe *b)
+{
+    return b->n_tokens;
+}
+
+size_t bpe_token_bytes(const struct bpe *b, int32_t id, const char **bytes)
+{
+    if (id < 0 || (size_t)id >= b->n_tokens) {
+        *bytes = "";
+        return 0;
+    }
+    *bytes = b->bytes + b->at[id];
+    return b->at[id + 1] - b->at[id];
+}
