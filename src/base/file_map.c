@@ -72,18 +72,23 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
     errno = saved;
 }
 
+/* Whoever else installed a handler since the last mapping gets what is not ours. */
 static void install_handler(void)
 {
+    struct sigaction now, a = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigaction(SIGBUS, NULL, &now);
+    if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_sigbus) return;
     page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
-    struct sigaction a = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    previous = now;
     sigemptyset(&a.sa_mask);
-    sigaction(SIGBUS, &a, &previous);
+    sigaction(SIGBUS, &a, NULL);
 }
 
 static struct map_slot *slot_take(const void *data, uint64_t size)
 {
     struct map_slot *s = NULL;
     pthread_mutex_lock(&slots_lock);
+    install_handler();
     const int n = atomic_load(&n_slots);
     for (int i = 0; i < n && !s; i++)
         if (!atomic_load(&slots[i].begin)) s = &slots[i];
@@ -132,9 +137,7 @@ static int map_fd(int fd, const char *path, struct file_map **out, struct err *e
 
 int file_map_open(const char *path, struct file_map **out, struct err *e)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     *out = NULL;
-    pthread_once(&once, install_handler);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return file_error(e, path, "open");
     const int rc = map_fd(fd, path, out, e);

@@ -1,0 +1,304 @@
+/* base/file.h: mappings that lose pages, whole reads, atomic replacement. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/mem.h"
+
+static char folder[100], path[200];
+
+static int make_folder(void **state)
+{
+    snprintf(folder, sizeof folder, "/tmp/ds4-file-XXXXXX");
+    if (!mkdtemp(folder)) return -1;
+    snprintf(path, sizeof path, "%s/data", folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    char cmd[300];
+    snprintf(cmd, sizeof cmd, "rm -rf '%s'", folder);
+    return system(cmd);
+}
+
+static void put_bytes(size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    for (size_t i = 0; i < n; i++) fputc((int)(i % 251), f);
+    fclose(f);
+}
+
+static int files_in_folder(void)
+{
+    int n = 0;
+    DIR *d = opendir(folder);
+    for (const struct dirent *x; (x = readdir(d));) n += x->d_name[0] != '.';
+    closedir(d);
+    return n;
+}
+
+static void map_shows_the_file(void **state)
+{
+    struct err e = {0};
+    struct file_map *m;
+    put_bytes(10000);
+    assert_int_equal(file_map_open(path, &m, &e), 0);
+    assert_int_equal(file_map_size(m), 10000);
+    assert_string_equal(file_map_path(m), path);
+    for (size_t i = 0; i < 10000; i++) assert_int_equal(file_map_data(m)[i], i % 251);
+    file_map_willneed(m, 5000, UINT64_MAX);
+    file_map_willneed(m, 20000, 1);
+    assert_false(file_map_lost(m, NULL));
+    file_map_close(m);
+    file_map_close(NULL);
+}
+
+static void expect_refused(const char *name, const char *fragment)
+{
+    struct err e = {0};
+    struct file_map *m;
+    assert_int_equal(file_map_open(name, &m, &e), ERR_IO);
+    assert_null(m);
+    assert_non_null(strstr(e.msg, name));
+    assert_non_null(strstr(e.msg, fragment));
+}
+
+static void map_refuses_what_is_no_file(void **state)
+{
+    expect_refused(path, "No such file");
+    put_bytes(0);
+    expect_refused(path, "empty");
+    expect_refused(folder, "not a regular file");
+}
+
+/* A second mapping stays untouched, the lost pages read as zero, and the lowest lost page is reported. */
+static void truncated_file_reads_as_zeros(void **state)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    struct err e = {0};
+    struct file_map *m, *other;
+    put_bytes(8 * page);
+    assert_int_equal(file_map_open(path, &m, &e), 0);
+    assert_int_equal(file_map_open("Makefile", &other, &e), 0);
+    assert_int_equal(truncate(path, (off_t)(2 * page)), 0);
+    const volatile uint8_t *data = file_map_data(m);
+    assert_int_equal(data[page + 1], (page + 1) % 251);
+    assert_false(file_map_lost(m, NULL));
+    assert_int_equal(data[5 * page + 7], 0);
+    uint64_t at = 0;
+    assert_true(file_map_lost(m, &at));
+    assert_int_equal(at, 5 * page);
+    assert_int_equal(data[3 * page], 0);
+    assert_int_equal(data[7 * page], 0);
+    assert_true(file_map_lost(m, &at));
+    assert_int_equal(at, 3 * page);
+    assert_false(file_map_lost(other, NULL));
+    file_map_close(m);
+    assert_int_equal(file_map_open("Makefile", &m, &e), 0);
+    assert_false(file_map_lost(m, NULL));
+    file_map_close(m);
+    file_map_close(other);
+}
+
+/* Maps path in a child whose action for SIGBUS is the default, runs fn there and returns the signal that ended the
+ * child, 0 for a normal exit. */
+static int signal_of(void (*fn)(const struct file_map *m))
+{
+    const pid_t pid = fork();
+    if (!pid) {
+        const struct rlimit none = {0, 0};
+        struct file_map *m;
+        setrlimit(RLIMIT_CORE, &none);
+        signal(SIGBUS, SIG_DFL);
+        if (file_map_open(path, &m, NULL)) _exit(1);
+        fn(m);
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void send_sigbus(const struct file_map *m)
+{
+    raise(SIGBUS);
+}
+
+static void fault_elsewhere(const struct file_map *m)
+{
+    const int fd = open(path, O_RDONLY);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const volatile uint8_t *p = mmap(NULL, 4 * page, PROT_READ, MAP_PRIVATE, fd, 0);
+    const volatile uint8_t v = p[3 * page];
+    (void)v;
+}
+
+static void fault_in_mapping(const struct file_map *m)
+{
+    uint64_t at = 0;
+    const volatile uint8_t *p = file_map_data(m);
+    if (truncate(path, 0) || p[9] != 0 || !file_map_lost(m, &at) || at != 0) _exit(2);
+}
+
+static void other_bus_errors_keep_the_default_action(void **state)
+{
+    put_bytes(10);
+    assert_int_equal(signal_of(send_sigbus), SIGBUS);
+    assert_int_equal(signal_of(fault_elsewhere), SIGBUS);
+    assert_int_equal(signal_of(fault_in_mapping), 0);
+}
+
+static void read_whole(void **state)
+{
+    struct err e = {0};
+    char *data;
+    size_t n;
+    const size_t sizes[] = {0, 1, 65534, 65535, 65536, 200000};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        put_bytes(sizes[i]);
+        assert_int_equal(file_read(path, sizes[i], &data, &n, &e), 0);
+        assert_int_equal(n, sizes[i]);
+        assert_int_equal(data[n], 0);
+        for (size_t k = 0; k < n; k++) assert_int_equal((uint8_t)data[k], k % 251);
+        mem_free(data);
+        if (!sizes[i]) continue;
+        assert_int_equal(file_read(path, sizes[i] - 1, &data, &n, &e), ERR_LIMIT);
+        assert_null(data);
+        assert_non_null(strstr(e.msg, "longer than"));
+        err_clear(&e);
+    }
+    assert_int_equal(file_read(folder, 100, &data, &n, &e), ERR_IO);
+    assert_non_null(strstr(e.msg, "cannot read: Is a directory"));
+    err_clear(&e);
+    assert_int_equal(file_read("/nowhere/x", 100, &data, &n, &e), ERR_IO);
+    assert_string_equal(e.msg, "/nowhere/x: cannot open: No such file or directory");
+}
+
+/* A file whose size is not known beforehand. */
+static void read_a_pipe(void **state)
+{
+    char cmd[300], *data;
+    size_t n;
+    struct err e = {0};
+    assert_int_equal(mkfifo(path, 0600), 0);
+    snprintf(cmd, sizeof cmd, "head -c 300000 /dev/zero > '%s' &", path);
+    assert_int_equal(system(cmd), 0);
+    assert_int_equal(file_read(path, 1000000, &data, &n, &e), 0);
+    assert_int_equal(n, 300000);
+    mem_free(data);
+}
+
+static void writer_replaces_at_commit_only(void **state)
+{
+    static uint8_t big[3 << 20];
+    struct err e = {0};
+    struct file_writer *w;
+    char *data;
+    size_t n;
+    put_bytes(3);
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_int_equal(file_writer_open(path, &w, &e), 0);
+    for (size_t i = 0; i < sizeof big; i++) big[i] = (uint8_t)(i * 7 + 1);
+    for (size_t i = 0; i < 1000; i++) assert_int_equal(file_writer_put(w, big + i, 1, &e), 0);
+    assert_int_equal(file_writer_put(w, big + 1000, sizeof big - 1000, &e), 0);
+    assert_int_equal(file_writer_put(w, "end", 3, &e), 0);
+    assert_int_equal(file_writer_at(w), sizeof big + 3);
+    assert_int_equal(file_read(path, 10, &data, &n, &e), 0);
+    assert_int_equal(n, 3);
+    mem_free(data);
+    assert_int_equal(file_writer_commit(w, &e), 0);
+    assert_int_equal(file_read(path, 10 << 20, &data, &n, &e), 0);
+    assert_int_equal(n, sizeof big + 3);
+    assert_memory_equal(data, big, sizeof big);
+    assert_memory_equal(data + sizeof big, "end", 3);
+    mem_free(data);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+    assert_int_equal(files_in_folder(), 1);
+}
+
+static void writer_abort_leaves_nothing(void **state)
+{
+    struct err e = {0};
+    struct file_writer *w, *w2;
+    assert_int_equal(file_writer_open(path, &w, &e), 0);
+    assert_int_equal(file_writer_open(path, &w2, &e), 0);
+    assert_int_equal(files_in_folder(), 2);
+    file_writer_put(w, "x", 1, &e);
+    file_writer_abort(w);
+    file_writer_abort(w2);
+    file_writer_abort(NULL);
+    assert_int_equal(files_in_folder(), 0);
+    assert_int_equal(file_writer_open("/nowhere/x", &w, &e), ERR_IO);
+    assert_null(w);
+    assert_non_null(strstr(e.msg, "/nowhere/x: cannot create"));
+}
+
+static void writer_reports_a_refused_rename(void **state)
+{
+    struct err e = {0};
+    struct file_writer *w;
+    assert_int_equal(file_writer_open(path, &w, &e), 0);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(file_writer_commit(w, &e), ERR_IO);
+    assert_non_null(strstr(e.msg, "cannot replace"));
+    assert_int_equal(files_in_folder(), 1);
+}
+
+/* A full disk, played by the limit of file sizes: the first failure sticks and commit returns it. */
+static void writer_keeps_the_first_failure(void **state)
+{
+    static const uint8_t block[1 << 20];
+    struct err e = {0}, again = {0};
+    struct file_writer *w;
+    struct rlimit old, small;
+    getrlimit(RLIMIT_FSIZE, &old);
+    signal(SIGXFSZ, SIG_IGN);
+    small = (struct rlimit){1 << 20, old.rlim_max};
+    assert_int_equal(file_writer_open(path, &w, &e), 0);
+    setrlimit(RLIMIT_FSIZE, &small);
+    assert_int_equal(file_writer_put(w, block, sizeof block, &e), 0);
+    assert_int_equal(file_writer_put(w, block, sizeof block, &e), ERR_IO);
+    setrlimit(RLIMIT_FSIZE, &old);
+    assert_non_null(strstr(e.msg, "cannot write: File too large"));
+    assert_int_equal(file_writer_put(w, block, 1, NULL), ERR_IO);
+    assert_int_equal(file_writer_commit(w, &again), ERR_IO);
+    assert_string_equal(again.msg, e.msg);
+    assert_int_equal(files_in_folder(), 0);
+}
+
+#define IN_FOLDER(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(map_shows_the_file),
+        IN_FOLDER(map_refuses_what_is_no_file),
+        IN_FOLDER(truncated_file_reads_as_zeros),
+        IN_FOLDER(other_bus_errors_keep_the_default_action),
+        IN_FOLDER(read_whole),
+        IN_FOLDER(read_a_pipe),
+        IN_FOLDER(writer_replaces_at_commit_only),
+        IN_FOLDER(writer_abort_leaves_nothing),
+        IN_FOLDER(writer_reports_a_refused_rename),
+        IN_FOLDER(writer_keeps_the_first_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
