@@ -1,5 +1,5 @@
-# ds4: native inference engine. Targets: make, make debug, make asan, make tsan, make test, make demo, make deps, make help.
-# BUILD is the output folder; MODE selects the flags (release, debug, asan, tsan).
+# ds4: native inference engine. `make help` lists the targets.
+# BUILD is the output folder; MODE selects the flags (release, debug, asan, tsan, fuzz).
 MODE  ?= release
 BUILD ?= build/$(MODE)
 CC    ?= cc
@@ -11,8 +11,10 @@ CFLAGS_release := -O2 -g
 CFLAGS_debug   := -O0 -g3
 CFLAGS_asan    := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 CFLAGS_tsan    := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
+CFLAGS_fuzz    := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 LDFLAGS_asan   := -fsanitize=address,undefined
 LDFLAGS_tsan   := -fsanitize=thread
+LDFLAGS_fuzz   := -fsanitize=fuzzer,address,undefined
 ALL_CFLAGS  := $(CFLAGS_COMMON) $(CFLAGS_$(MODE)) $(CFLAGS)
 ALL_LDFLAGS := $(LDFLAGS_$(MODE)) $(LDFLAGS) -pthread
 LIBS := -lpcre2-8 -lm
@@ -27,25 +29,110 @@ LIB      := $(BUILD)/libds4.a
 SUP_SRC  := $(wildcard tests/support/*.c)
 SUP_OBJ  := $(SUP_SRC:%.c=$(BUILD)/%.o)
 TEST_BIN := $(TESTS:%.c=$(BUILD)/%)
-PROGRAMS := $(notdir $(wildcard cmd/*))
-PROG_BIN := $(PROGRAMS:%=$(BUILD)/%)
 
-.PHONY: all debug asan tsan lib tests programs clean
+# A program is a folder of cmd/ with a main.c; its other files are also linked by the fuzz targets.
+PROGRAMS := $(patsubst cmd/%/main.c,%,$(wildcard cmd/*/main.c))
+PROG_BIN := $(PROGRAMS:%=$(BUILD)/%)
+CMD_LIB  := $(BUILD)/libcmd.a
+CMD_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/main.c,$(wildcard cmd/*/*.c)))
+LIBS_ds4      := -ledit
+LIBS_ds4-gguf := -ljansson
+
+BENCH_BIN := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
+# A fuzz target is one file with LLVMFuzzerTestOneInput. With replay.c it runs its corpus as a plain test; with clang it fuzzes.
+FUZZ         := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+REPLAY_BIN   := $(FUZZ:%=$(BUILD)/tests/fuzz/replay_%)
+FUZZ_BUILD   := build/fuzz
+FUZZ_SECONDS ?= 10
+
+# Targets that build and run start one job per processor unless -j says otherwise.
+JOBS    ?= $(shell getconf _NPROCESSORS_ONLN)
+SUBMAKE  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) MODE=$(MODE) BUILD=$(BUILD)
+
+.PHONY: all debug asan tsan lib tests replays programs benches deps test nightly demo bench fuzz fuzzers check-includes format help clean
 .SECONDARY:
 all: programs
 debug asan tsan: ; $(MAKE) MODE=$@ all
 lib: $(LIB)
 tests: $(TEST_BIN)
+replays: $(REPLAY_BIN)
 programs: $(PROG_BIN)
+benches: $(BENCH_BIN)
+
+# ---- building ----
 
 $(LIB): $(LIB_OBJ)
+	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
+$(CMD_LIB): $(CMD_OBJ)
 	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
 
 # Files named *_avx2.c hold AVX2 kernels; they are called only where the processor has the instructions.
 $(BUILD)/%_avx2.o: ISA_FLAGS := -mavx2 -mfma -mf16c
+# Tests of whole programs find them in the folder that the tests were built in.
+$(BUILD)/tests/%.o: ISA_FLAGS += -DTEST_BUILD='"$(BUILD)"'
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(ISA_FLAGS) -c $< -o $@
 
+.SECONDEXPANSION:
+objects_of = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c))
+$(PROG_BIN): $(BUILD)/%: $$(call objects_of,cmd/%) $(LIB)
+	$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS_$*) $(LIBS)
+
+$(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/replay.o $(CMD_LIB) $(LIB)
+	$(CC) $(ALL_LDFLAGS) $^ -o $@ -ljansson $(LIBS)
+$(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(CMD_LIB) $(LIB)
+	$(CC) $(ALL_LDFLAGS) $^ -o $@ -ljansson $(LIBS)
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(SUP_OBJ) $(LIB)
 	$(CC) $(ALL_LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)
+	$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS)
+
+-include $(LIB_OBJ:.o=.d) $(SUP_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(TEST_BIN:=.d) $(BENCH_BIN:=.d) $(PROGRAMS:%=$(BUILD)/cmd/%/main.d) $(FUZZ:%=$(BUILD)/tests/fuzz/fuzz_%.d)
+
+# ---- checking ----
+
+deps: ; @tools/deps.sh
+check-includes: ; @tools/check_includes.sh
+
+# Tests without a GPU or a big model; tests/run.sh ends with the line "N passed, N failed".
+test: deps check-includes
+	@+$(SUBMAKE) TESTS="$(TESTS)" programs tests replays
+	@tests/run.sh $(TEST_BIN) $(REPLAY_BIN)
+# What is too slow for every change: the tests again with all sanitizers, and a minute per fuzz target.
+nightly: deps check-includes
+	@+$(MAKE) MODE=release BUILD=build/release test
+	@+$(MAKE) MODE=asan BUILD=build/asan test
+	@+$(MAKE) MODE=tsan BUILD=build/tsan test
+	@+$(MAKE) FUZZ_SECONDS=60 fuzz
+fuzz:
+	@tools/deps.sh clang
+	@+$(MAKE) --no-print-directory MODE=fuzz CC=clang BUILD=$(FUZZ_BUILD) fuzzers
+	@tests/fuzz/run.sh $(FUZZ_BUILD)/tests/fuzz $(FUZZ_SECONDS) $(FUZZ)
+fuzzers: $(FUZZ:%=$(BUILD)/tests/fuzz/fuzz_%)
+
+# ---- showing ----
+
+# Converts the small model that comes with the sources, lets it answer three prompts, then asks for yours.
+demo: deps
+	@+$(SUBMAKE) programs build/demo.gguf
+	@tools/demo.sh $(BUILD)/ds4 build/demo.gguf
+build/demo.gguf: models/demo/model.safetensors models/demo/config.json models/demo/tokenizer.json | $(BUILD)/ds4-gguf
+	$(BUILD)/ds4-gguf convert --overwrite models/demo -o $@
+bench: deps
+	@+$(SUBMAKE) benches
+	@echo "built: $(BENCH_BIN)"
+
+format: ; clang-format -i $(shell git ls-files '*.c' '*.h')
+clean: ; rm -rf build
+
+help:
+	@echo "make            all programs, optimised, in build/release (MODE=debug, asan or tsan: other flags and folder)"
+	@echo "make deps       check for the libraries; install them where the package manager allows, else say how"
+	@echo "make test       build and run all tests (MODE=asan make test: with sanitizers; TESTS=file.c: some of them)"
+	@echo "make demo       convert the demo model and talk to it"
+	@echo "make bench      build the benchmarks in bench/"
+	@echo "make fuzz       fuzz every reader of outside data, FUZZ_SECONDS=10 each (needs clang)"
+	@echo "make nightly    tests plain, with asan and with tsan, then a minute per fuzz target"
+	@echo "make check-includes   includes that point upward"
+	@echo "make format     clang-format on all sources          make clean   remove build/"

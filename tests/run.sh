@@ -1,0 +1,27 @@
+#!/bin/sh
+# Runs the test programs given (from the repository root), adds up what cmocka reports, shows the output of those that
+# fail and ends with "N passed, N failed[, N skipped]". A program that ends without a report counts as one failure.
+passed=0 failed=0 skipped=0
+out=$(mktemp) || exit 1
+trap 'rm -f "$out"' EXIT
+
+# Sum of the numbers in lines "[  WORD  ] N test(s)...".
+count() { sed -n "s/^\[ *$1 *\] \([0-9][0-9]*\) test(s).*/\1/p" "$out" | awk '{ n += $1 } END { print n + 0 }'; }
+
+for t in "$@"; do
+    "$t" >"$out" 2>&1
+    rc=$?
+    p=$(count PASSED) f=$(count FAILED) s=$(count SKIPPED)
+    # Skipped tests are no failure; anything else that ends badly without naming a failed test is one.
+    [ $rc -ne 0 ] && [ "$f" -eq 0 ] && f=1
+    [ $rc -eq 0 ] && [ $((p + f + s)) -eq 0 ] && f=1 && echo "no test was run" >>"$out"
+    if [ "$f" -gt 0 ]; then
+        echo "---- $t (exit status $rc)"
+        cat "$out"
+    fi
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+done
+tail=
+[ $skipped -gt 0 ] && tail=", $skipped skipped"
+echo "$passed passed, $failed failed$tail"
+[ $failed -eq 0 ] && [ $passed -gt 0 ]
