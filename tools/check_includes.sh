@@ -4,7 +4,7 @@
 find src include -name '*.[ch]' | xargs grep -n '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' /dev/null | awk '
 BEGIN {
     split("base quant gguf text dialect device models models/block <family> models/*.c engine", order, " ")
-    for (i in order) rank[order[i]] = i
+    for (i in order) rank[order[i]] = i + 0
     rank["experts"] = rank["rowtable"] = rank["dialect"]
     rank["include"] = rank["engine"]  # the public header: for the engine and whoever uses it
     rank["kvstore"] = rank["serve"] = rank["agent"] = rank["cluster"] = rank["engine"] + 1
