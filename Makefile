@@ -28,6 +28,7 @@ LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o)
 LIB      := $(BUILD)/libds4.a
 SUP_SRC  := $(wildcard tests/support/*.c)
 SUP_OBJ  := $(SUP_SRC:%.c=$(BUILD)/%.o)
+SUP_LIB  := $(BUILD)/libsupport.a
 TEST_BIN := $(TESTS:%.c=$(BUILD)/%)
 
 # A program is a folder of cmd/ with a main.c; its other files are also linked by the fuzz targets.
@@ -65,6 +66,8 @@ $(LIB): $(LIB_OBJ)
 	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
 $(CMD_LIB): $(CMD_OBJ)
 	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
+$(SUP_LIB): $(SUP_OBJ)
+	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
 
 # Files named *_avx2.c hold AVX2 kernels; they are called only where the processor has the instructions.
 $(BUILD)/%_avx2.o: ISA_FLAGS := -mavx2 -mfma -mf16c
@@ -83,7 +86,7 @@ $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/r
 	$(CC) $(ALL_LDFLAGS) $^ -o $@ -ljansson $(LIBS)
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(CMD_LIB) $(LIB)
 	$(CC) $(ALL_LDFLAGS) $^ -o $@ -ljansson $(LIBS)
-$(BUILD)/tests/%: $(BUILD)/tests/%.o $(SUP_OBJ) $(LIB)
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(SUP_LIB) $(LIB)
 	$(CC) $(ALL_LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)
 	$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS)
