@@ -19,9 +19,14 @@ enum origin { ORIGIN_KEY, ORIGIN_ALIAS, ORIGIN_TENSOR, ORIGIN_CONSTANT, ORIGIN_D
 
 struct canonical;
 
+struct canonical_options {
+    bool kv_sim_off; /* the FP8 and FP4 roundings of the row store will not be used: shapes that they cannot block are fine */
+};
+
 /* Opens the files of one model (n_paths >= 1), recognises family and dialect, maps names, derives and checks. On error e
- * holds one sentence of the refusal table (spec 13.3). */
-int canonical_open(const char *const *paths, int n_paths, struct canonical **out, struct err *e);
+ * holds one sentence of the refusal table (spec 13.3). opt NULL = all zero. */
+int canonical_open(const char *const *paths, int n_paths, const struct canonical_options *opt, struct canonical **out,
+                   struct err *e);
 void canonical_close(struct canonical *c);
 
 enum canonical_family canonical_family(const struct canonical *c);
@@ -35,7 +40,8 @@ const struct tensor_view *canonical_tensor(const struct canonical *c, const char
 const struct tensor_view *canonical_need(const struct canonical *c, struct err *e, int n_dims, const int64_t *ne, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* Parameters. Every key of the family's table has a value once canonical_open succeeded; asking for another key is a
- * programming error (assert). *_at: per-layer quantities, layer in [0, L). */
+ * programming error (assert). *_at: any quantity at a layer in [0, L); asked without a layer, a per-layer quantity gives
+ * the largest of its values. */
 int64_t canonical_int(const struct canonical *c, const char *key);
 double canonical_float(const struct canonical *c, const char *key);
 bool canonical_bool(const struct canonical *c, const char *key);
