@@ -68,7 +68,8 @@ static inline bool ring_fits(const struct ring_desc *d, const struct segment *g)
 
 /* ---------------------------------------------------------------- compressed rows */
 
-/* Rows that the token at pos sees: row c is there from position ratio*(c+1)-1 on. Also: rows of a session of pos+1 tokens. */
+/* Rows that the token at pos sees: row c is there from position ratio*(c+1)-1 on. Also: rows of a session of pos+1
+ * tokens. */
 static inline int64_t compressed_visible(int32_t pos, int ratio)
 {
     return ((int64_t)pos + 1) / ratio;

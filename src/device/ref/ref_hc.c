@@ -1,0 +1,86 @@
+/* Hyper-connections: spec deepseek-v4 3.2 (around a sublayer) and 3.11 (head). */
+#include "device/ref/ref_internal.h"
+#include <math.h>
+#include <string.h>
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static void softmax_row(double *row, int m, double eps)
+{
+    double max = row[0], sum = 0;
+    for (int k = 1; k < m; k++) max = row[k] > max ? row[k] : max;
+    for (int k = 0; k < m; k++) sum += row[k] = exp(row[k] - max);
+    for (int k = 0; k < m; k++) row[k] = row[k] / sum + eps;
+}
+
+/* Divides m values `step` apart by their sum + eps. */
+static void normalise(double *x, int m, int step, double eps)
+{
+    double sum = 0;
+    for (int k = 0; k < m; k++) sum += x[k * step];
+    for (int k = 0; k < m; k++) x[k * step] /= sum + eps;
+}
+
+/* comb [m][m], rows = old streams: softmax of the rows, then columns, then (iterations - 1) times rows and columns. */
+static void sinkhorn(double *comb, int m, int iterations, double eps)
+{
+    for (int j = 0; j < m; j++) softmax_row(comb + j * m, m, eps);
+    for (int k = 0; k < m; k++) normalise(comb + k, m, m, eps);
+    for (int it = 1; it < iterations; it++) {
+        for (int j = 0; j < m; j++) normalise(comb + j * m, m, 1, eps);
+        for (int k = 0; k < m; k++) normalise(comb + k, m, m, eps);
+    }
+}
+
+void ref_hc_gates(struct dev_stream *s, const struct hc_gates_args *a)
+{
+    if (!ref_begin(s)) return;
+    const double *base = ref_vector(s, a->base, 1), *scale = ref_vector(s, a->scale, 1);
+    if (!base || !scale) return;
+    const int m = a->streams;
+    for (int i = 0; i < a->n; i++) {
+        double *x = ref_row(a->mix, i);
+        for (int j = 0; j < m; j++) x[j] = sigmoid(x[j] * scale[0] + base[j]) + a->eps;
+        if (a->head) continue;
+        for (int j = m; j < 2 * m; j++) x[j] = 2 * sigmoid(x[j] * scale[1] + base[j]);
+        for (int j = 2 * m; j < 2 * m + m * m; j++) x[j] = x[j] * scale[2] + base[j];
+        sinkhorn(x + 2 * m, m, a->iterations, a->eps);
+    }
+}
+
+void ref_hc_reduce(struct dev_stream *s, const struct hc_reduce_args *a)
+{
+    if (!ref_begin(s)) return;
+    const int64_t width = buf_row_values(&a->out->desc);
+    for (int i = 0; i < a->n; i++) {
+        const double *x = ref_row(a->x, i), *pre = ref_row(a->gates, i);
+        for (int64_t d = 0; d < width; d++) {
+            double sum = 0;
+            for (int j = 0; j < a->streams; j++) sum += pre[j] * x[j * width + d];
+            ref_row(a->out, i)[d] = sum;
+        }
+    }
+}
+
+void ref_hc_expand(struct dev_stream *s, const struct hc_expand_args *a)
+{
+    if (!ref_begin(s)) return;
+    const int m = a->streams;
+    const int64_t width = buf_row_values(&a->y->desc);
+    double *old = ref_take(s, (size_t)(m * width));
+    if (!old) return;
+    for (int i = 0; i < a->n; i++) {
+        double *x = ref_row(a->x, i);
+        const double *y = ref_row(a->y, i), *post = ref_row(a->gates, i) + m, *comb = post + m;
+        memcpy(old, x, (size_t)(m * width) * sizeof *old);
+        for (int k = 0; k < m; k++)
+            for (int64_t d = 0; d < width; d++) {
+                double sum = post[k] * y[d];
+                for (int j = 0; j < m; j++) sum += comb[j * m + k] * old[j * width + d];
+                x[k * width + d] = sum;
+            }
+    }
+}
