@@ -22,7 +22,8 @@ enum qtype {
  *   ACT_Q8_0  int8 q[Kp], float d[Kp/32]                      value = q*d
  *   ACT_Q8_K  int8 q[Kp], float d[Kp/256], int16 bsums[Kp/16]  value = q*d; bsums = sums of 16 consecutive q
  * q lies in -127..127 (the tile kernels rely on it). A block with a NaN or an infinity has d = NaN and q = 0, so that it
- * spoils every product it enters; one too small for a finite 1/d is zero. Rows are act_row_bytes apart (a multiple of 64) and start on 64-byte borders. */
+ * spoils every product it enters; one too small for a finite 1/d is zero. Rows are act_row_bytes apart (a multiple of 64)
+ * and start on 64-byte borders. */
 enum act_format { ACT_F32, ACT_Q8_0, ACT_Q8_K, ACT_COUNT };
 
 /* Tile kernel: out[c*out_stride + r] = dot(weight row r, activation row c) for r < n_rows, c < n_cols, n_rows, n_cols >= 1.

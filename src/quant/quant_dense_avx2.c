@@ -1,0 +1,2 @@
+#include "quant/quant_internal.h"
+const quant_tile_table quant_tiles_avx2 = {0};

@@ -1,0 +1,25 @@
+/* Inputs of the golden vectors of the block types: spec gguf-and-quants appendix A and more-quants 7.2. */
+#ifndef SUPPORT_QUANT_VECTORS_H
+#define SUPPORT_QUANT_VECTORS_H
+#include <stddef.h>
+#include <stdint.h>
+
+enum { VEC_N = 4096, VEC_ROW = 1024, VEC_ROWS = 4 };
+
+struct quant_vectors {
+    float x[VEC_N]; /* four rows of weights */
+    float importance[VEC_ROW];
+    float y[VEC_N]; /* four rows of activations */
+    uint32_t state; /* of the generator after the last draw */
+};
+
+uint32_t vec_xorshift(uint32_t *state);
+void quant_vectors_make(struct quant_vectors *v);
+/* FNV-1a, 64 bits. */
+uint64_t vec_fnv(const void *data, size_t bytes);
+/* Activation row ACT_Q8_0 as ggml's generic code makes it: d rounded to f16, codes rounded half away from zero. */
+void vec_act_ggml(const float *x, int k, void *row);
+/* Random blocks of a type with finite scales (more-quants 7.2); n_bytes: a whole number of blocks. */
+void vec_random_blocks(uint32_t type, void *out, size_t n_bytes);
+
+#endif

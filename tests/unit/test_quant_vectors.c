@@ -1,0 +1,302 @@
+/* Encoders, decoders, activation quantisers and dot products against the golden vectors of the spec: gguf-and-quants
+ * appendix A and more-quants 7.2. Every dot product is taken with every kernel set. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "quant/quant.h"
+#include "../support/quant_vectors.h"
+
+static struct quant_vectors v;
+
+static int setup(void **state)
+{
+    quant_vectors_make(&v);
+    return 0;
+}
+
+static void *aligned(size_t bytes)
+{
+    void *p = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    assert_non_null(p);
+    return p;
+}
+
+static uint32_t bits(float f)
+{
+    uint32_t u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
+
+static void test_generator(void **state)
+{
+    assert_int_equal(bits(v.x[256]), bits(0x1.2fce1p-3f));
+    assert_int_equal(bits(v.x[257]), bits(-0x1.0a9c26p+1f));
+    assert_int_equal(bits(v.x[512]), bits(-0x1.01592p-7f));
+    assert_int_equal(bits(v.importance[0]), bits(0x1.11e506p-4f));
+    assert_int_equal(bits(v.y[0]), bits(0x1.76da18p+1f));
+    assert_int_equal(v.state, 0xe5508ee8);
+    assert_int_equal(vec_fnv(v.x, sizeof v.x), 0xfe5e2c5a35e08974);
+    assert_int_equal(vec_fnv(v.importance, sizeof v.importance), 0x2bb03b8496b8e2f1);
+    assert_int_equal(vec_fnv(v.y, sizeof v.y), 0x9729f2c9fa9c72b1);
+}
+
+enum importance { NONE, VECTOR, ONES, ENERGY };
+
+static const struct encoded {
+    uint32_t type;
+    enum importance importance;
+    uint64_t bytes, floats; /* fnv; floats 0: not given */
+    uint32_t dot[VEC_ROWS]; /* bits in ggml's generic order */
+    bool dots_exact;        /* our order of summation is the same; else 1e-6 of the sum of magnitudes */
+} encoded[] = {
+    {QT_Q8_0, NONE, 0x7c7d4ff2b2da502c, 0xbaaf879ca020f51a, {0xc310cabf, 0xc3434689, 0xc2c015e4, 0xc196ce0a}, true},
+    {QT_Q4_0, NONE, 0xa9b61cdfab6a00ec, 0x6197fda50185b06e, {0xc312ffea, 0xc348e9bf, 0xc2bf1b33, 0xc1cb6322}, true},
+    {QT_MXFP4, NONE, 0x208789b1283f69f1, 0x685a4200562d59f5, {0xc30d5771, 0xc34e01fc, 0xc2ba95b3, 0xc1e87695}, true},
+    {QT_Q4_K, NONE, 0x9371ff50e05f524d, 0x7db4c46950135ac2, {0xc31187c4, 0xc343b5d3, 0xc2b94f8c, 0xc1b60d4e}, false},
+    {QT_Q4_K, VECTOR, 0x7758a4f61025cbf8, 0x7a1fe52c013deb8f, {0xc30d4c3c, 0xc342e776, 0xc2b9637b, 0xc1897371}, false},
+    {QT_Q2_K, NONE, 0xc00aa0dfa9a7209a, 0xa3128894e6c26996, {0xc3206e0a, 0xc3515f0d, 0xc2e6ddd0, 0xc17a1134}, true},
+    {QT_Q2_K, VECTOR, 0x7e79f8a98d900d18, 0x3b696e53b6500dc7, {0xc3203546, 0xc36aed04, 0xc2f935e3, 0xbfff6aa0}, true},
+    {QT_IQ2_XXS,
+     VECTOR,
+     0xf9065001e83c92a0,
+     0x2a172bb65854230d,
+     {0xc32c372e, 0xc33ef6e1, 0xc2a20188, 0xc202f813},
+     true},
+    {QT_IQ2_XXS, ONES, 0xaa5914b4db5b053b, 0, {0}, false},
+    {QT_IQ2_XXS, ENERGY, 0x4b9a404d054b8e40, 0, {0}, false},
+};
+
+/* Weights of the columns: given, all 1, or the energy of the column over the four rows. */
+static const float *importance_of(enum importance kind, float *buf)
+{
+    if (kind == NONE) return NULL;
+    if (kind == VECTOR) return v.importance;
+    for (int c = 0; c < VEC_ROW; c++) {
+        buf[c] = kind == ONES ? 1 : 0;
+        for (int r = 0; kind == ENERGY && r < VEC_ROWS; r++) buf[c] += v.x[r * VEC_ROW + c] * v.x[r * VEC_ROW + c];
+    }
+    return buf;
+}
+
+static void encode_rows(const struct encoded *e, uint8_t *out)
+{
+    float buf[VEC_ROW];
+    const float *importance = importance_of(e->importance, buf);
+    const size_t row = quant_row_bytes(e->type, VEC_ROW);
+    for (int r = 0; r < VEC_ROWS; r++)
+        assert_int_equal(quant_encode(e->type, v.x + r * VEC_ROW, VEC_ROW, importance, out + (size_t)r * row), 0);
+}
+
+/* Sum of |w*y|, the scale of rounding errors of a dot product. */
+static double magnitude(uint32_t type, const uint8_t *row, const float *y)
+{
+    float w[VEC_ROW];
+    double sum = 0;
+    quant_type(type)->decode(row, w, VEC_ROW);
+    for (int i = 0; i < VEC_ROW; i++) sum += fabs((double)w[i] * y[i]);
+    return sum;
+}
+
+static void check_dots(const struct encoded *e, const uint8_t *w)
+{
+    const enum act_format f = quant_type(e->type)->act;
+    const size_t row = quant_row_bytes(e->type, VEC_ROW);
+    void *const act = aligned(act_row_bytes(f, VEC_ROW));
+    for (int r = 0; r < VEC_ROWS; r++) {
+        const float *y = v.y + r * VEC_ROW;
+        if (f == ACT_Q8_0)
+            vec_act_ggml(y, VEC_ROW, act);
+        else
+            act_quantise(f, y, VEC_ROW, act);
+        for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
+            if (!quant_isa_usable((enum quant_isa)isa)) continue;
+            float got, want;
+            quant_tile((enum quant_isa)isa, e->type)(VEC_ROW, w + (size_t)r * row, row, 1, act, 0, 1, &got, 1);
+            memcpy(&want, &e->dot[r], sizeof want);
+            if (e->dots_exact)
+                assert_int_equal(bits(got), e->dot[r]);
+            else
+                assert_true(fabs((double)got - want) <= 1e-6 * magnitude(e->type, w + (size_t)r * row, y));
+        }
+    }
+    free(act);
+}
+
+static void test_encoded(void **state)
+{
+    for (size_t i = 0; i < sizeof encoded / sizeof encoded[0]; i++) {
+        const struct encoded *e = &encoded[i];
+        const size_t row = quant_row_bytes(e->type, VEC_ROW);
+        uint8_t *const w = malloc(VEC_ROWS * row);
+        float *const f = malloc(VEC_N * sizeof *f);
+        encode_rows(e, w);
+        assert_int_equal(vec_fnv(w, VEC_ROWS * row), e->bytes);
+        if (e->floats) {
+            for (int r = 0; r < VEC_ROWS; r++)
+                quant_type(e->type)->decode(w + (size_t)r * row, f + r * VEC_ROW, VEC_ROW);
+            assert_int_equal(vec_fnv(f, VEC_N * sizeof *f), e->floats);
+            check_dots(e, w);
+        }
+        free(f);
+        free(w);
+    }
+}
+
+/* Q8_0 weights with our own activations (f32 scales, nearest even), appendix A "ds4 scalar Q8_0 x f32-scale". */
+static void test_q8_0_own_activations(void **state)
+{
+    static const uint32_t want[VEC_ROWS] = {0xc310cab5, 0xc3434c34, 0xc2c01c39, 0xc196b7d1};
+    const size_t row = quant_row_bytes(QT_Q8_0, VEC_ROW);
+    uint8_t *const w = malloc(VEC_ROWS * row);
+    void *const act = aligned(act_row_bytes(ACT_Q8_0, VEC_ROW));
+    encode_rows(&encoded[0], w);
+    for (int r = 0; r < VEC_ROWS; r++) {
+        act_quantise(ACT_Q8_0, v.y + r * VEC_ROW, VEC_ROW, act);
+        for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
+            float got;
+            if (!quant_isa_usable((enum quant_isa)isa)) continue;
+            quant_tile((enum quant_isa)isa, QT_Q8_0)(VEC_ROW, w + (size_t)r * row, row, 1, act, 0, 1, &got, 1);
+            assert_int_equal(bits(got), want[r]);
+        }
+    }
+    free(act);
+    free(w);
+}
+
+/* The blocks of the file format are {d, q[256], bsums[16]}; rows of ours hold the same values by field. */
+static void test_q8_k_activations(void **state)
+{
+    static const uint8_t first[20] = {0x88, 0xa1, 0x3a, 0x3d, 0x40, 0xdd, 0xd7, 0xb1, 0x0f, 0x9f,
+                                      0xff, 0x0f, 0x13, 0x68, 0x93, 0xdd, 0x70, 0x73, 0xc5, 0x11};
+    void *const act = aligned(act_row_bytes(ACT_Q8_K, VEC_N));
+    uint8_t file[VEC_N / 256 * 292];
+    act_quantise(ACT_Q8_K, v.y, VEC_N, act);
+    for (int b = 0; b < VEC_N / 256; b++) {
+        memcpy(file + 292 * b, act_d(ACT_Q8_K, act, VEC_N) + b, 4);
+        memcpy(file + 292 * b + 4, (const char *)act + 256 * b, 256);
+        memcpy(file + 292 * b + 260, act_bsums(act, VEC_N) + 16 * b, 32);
+    }
+    assert_memory_equal(file, first, sizeof first);
+    assert_int_equal(vec_fnv(file, sizeof file), 0x42cbb315331e04ab);
+    free(act);
+}
+
+static void check_block(uint32_t type, const float *importance, int first, int n, const char *hex)
+{
+    uint8_t block[256];
+    const size_t bytes = quant_row_bytes(type, n);
+    assert_int_equal(strlen(hex), 2 * bytes);
+    assert_int_equal(quant_encode(type, v.x + first, n, importance ? importance + first : NULL, block), 0);
+    for (size_t i = 0; i < bytes; i++) {
+        const char pair[3] = {hex[2 * i], hex[2 * i + 1], 0};
+        assert_int_equal(block[i], strtol(pair, NULL, 16));
+    }
+}
+
+static void test_debug_blocks(void **state)
+{
+    check_block(QT_Q8_0, NULL, 256, 32, "e9240893c702f0a80a4655b9e9cd7fb40d794f716ac0ac6da8517a772d426ccc8e7a");
+    check_block(QT_MXFP4, NULL, 256, 32, "7e516e6cc0d96dd155656d3a5c66cde166");
+    check_block(
+        QT_IQ2_XXS, v.importance, 0, 256,
+        "992400000000000000000000000000000000f5bdbdc9000000409f32f5f5000000303a1c1107201883f103d36c3a920018f6f5c9bd"
+        "c92a954a75f5c9bdf52a954a85");
+    check_block(
+        QT_IQ2_XXS, v.importance, 256, 256,
+        "15249ce4bdf1365716ec77c398e690fcacc17588cd9f3608adefab6bc3cba43e8cc4aaba1b9dc1fbc0cc32adfc3014d65ce9c04254"
+        "8c34f639eebde9c7a938c8e2f9");
+    check_block(
+        QT_Q2_K, v.importance, 0, 256,
+        "0000000002020202ffffffff5a5a5a5af0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0ff03ff0fff0c"
+        "ff0ff30fff0ffc0fff03ff0fff0cff0ff30fff0ffc0fff03ff0f492c6632");
+    check_block(
+        QT_Q2_K, v.importance, 256, 256,
+        "9a9998bbbf99eadaa8d8eadcfcdaebcadd9c58d9c51c6dd6569c655053105183b7e38ba85007f4cb87bb02c6df58c8f37cffd32e170f"
+        "ea2bb4a9c4932ec19c675654db77b395c2234b263c66dae8563733303331");
+    check_block(
+        QT_Q2_K, NULL, 256, 256,
+        "9cacaaceccddecdccbccccefffeeddceed9c58e9c92c7de666ac756053206183b6e39ba85017f4da87bb02c6df69d8f37cffd32e130f"
+        "ea2bb4a9c5932ec198675554da77b395c2224a253c6a9ae85636da2e5131");
+    check_block(
+        QT_Q4_K, v.importance, 256, 256,
+        "8a1d2a29fef9fff9faf7fafe98bbfaccb7c1949776c2e87b6cd376342e13282e6b0d9db3226d82cc7ebe1a6bfda4b00ec8a656d8d117"
+        "3de859a74d58570858919bdba3885614ddd492bd11d0e667d4fed2dc1dc93cce989b5096342cea05b25d4652ab7e0c55190a9a57f088"
+        "b8c1585b6fcfe51a2510ec29bf9ce2a50be175586746e44d9f97f238611b2f6bc7fb760d");
+    check_block(
+        QT_Q4_K, NULL, 256, 256,
+        "7c1d3e29f9f9fffdf6f6f9fc89abfbeeb8c0949786c2e87c6dd376342f12282f6c0e9eb3226e82cc7fbf1a6bfea4b00fc89656c8c117"
+        "3dd859974d48570848818bcb93884614cdc482ad11c0d667c4fed2dc1dc93cce989b5096342cea05b25d4652ab7e0c55190a9a57f088"
+        "b8d1585b6fcfe51a2510ec29bf9ce3a50be185586746f45d9fa7f238711b3f7bc7fb761d");
+}
+
+/* more-quants 7.2; dots: fnv of 64 rows of 1,024 against the activations of ggml's generic code, 0 where our order
+ * differs. */
+static const struct random_blocks {
+    uint32_t type;
+    uint64_t blocks, floats, dots;
+} random_blocks[] = {
+    {QT_F16, 0x69da3cfb5a4605ab, 0xfe64bc41e07462f6, 0},
+    {QT_BF16, 0x360e0771bafd5bca, 0xb091c9285ff53282, 0},
+    {QT_Q4_0, 0x3fbd5e9a577f8d86, 0xd60d80a92d8da580, 0x459c03d47c19daa6},
+    {QT_Q8_0, 0xb7f3e0ab9ab46916, 0x46e15e0012c7905b, 0x4c3f36a32a6a40c3},
+    {QT_MXFP4, 0x4ea95b96469ff837, 0x1ab2f81656aa3e50, 0xabc893bdb9a1fb2a},
+    {QT_Q2_K, 0x5764a3348dd2602a, 0xf4ee65089859188c, 0xbce27bab2c28718b},
+    {QT_Q4_K, 0xe75c738b178bb800, 0x3ee250db7d5b9ad9, 0},
+    {QT_Q5_K, 0x7251026df1321220, 0x662988bc9dca1166, 0},
+    {QT_Q6_K, 0x3013c67a36a7661f, 0xa1c73df7a854a5bb, 0},
+    {QT_IQ2_XXS, 0x4769109ca99a7946, 0x7b04b1b2ca049a40, 0x733e20083359d899},
+};
+enum { RANDOM_N = 65536 };
+
+static uint64_t random_dots(uint32_t type, const uint8_t *w, enum quant_isa isa)
+{
+    const enum act_format f = quant_type(type)->act;
+    const size_t row = quant_row_bytes(type, VEC_ROW);
+    void *const act = aligned(act_row_bytes(f, VEC_ROW));
+    float dots[RANDOM_N / VEC_ROW];
+    for (int r = 0; r < RANDOM_N / VEC_ROW; r++) {
+        if (f == ACT_Q8_0)
+            vec_act_ggml(v.y + r % 4 * VEC_ROW, VEC_ROW, act);
+        else
+            act_quantise(f, v.y + r % 4 * VEC_ROW, VEC_ROW, act);
+        quant_tile(isa, type)(VEC_ROW, w + (size_t)r * row, row, 1, act, 0, 1, &dots[r], 1);
+    }
+    free(act);
+    return vec_fnv(dots, sizeof dots);
+}
+
+static void test_random_blocks(void **state)
+{
+    for (size_t i = 0; i < sizeof random_blocks / sizeof random_blocks[0]; i++) {
+        const struct random_blocks *t = &random_blocks[i];
+        const size_t bytes = quant_row_bytes(t->type, RANDOM_N);
+        uint8_t *const w = malloc(bytes);
+        float *const f = malloc(RANDOM_N * sizeof *f);
+        vec_random_blocks(t->type, w, bytes);
+        assert_int_equal(vec_fnv(w, bytes), t->blocks);
+        quant_type(t->type)->decode(w, f, RANDOM_N);
+        assert_int_equal(vec_fnv(f, RANDOM_N * sizeof *f), t->floats);
+        for (int isa = 0; t->dots && isa < QUANT_ISA_COUNT; isa++)
+            if (quant_isa_usable((enum quant_isa)isa))
+                assert_int_equal(random_dots(t->type, w, (enum quant_isa)isa), t->dots);
+        free(f);
+        free(w);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_generator),
+        cmocka_unit_test(test_encoded),
+        cmocka_unit_test(test_q8_0_own_activations),
+        cmocka_unit_test(test_q8_k_activations),
+        cmocka_unit_test(test_debug_blocks),
+        cmocka_unit_test(test_random_blocks),
+    };
+    return cmocka_run_group_tests(tests, setup, NULL);
+}
