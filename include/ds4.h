@@ -1,7 +1,7 @@
 /* ds4: the engine's only public header. An engine is a loaded model; a session is one timeline of tokens in it.
  *
- * Threads: one thread at a time may be inside an engine (all its sessions included). Exceptions: ds4_session_cancel, and
- * the tokenizer and text functions, which may be called from any thread at any time.
+ * Threads: one thread at a time may be inside an engine (all its sessions included). Exceptions: ds4_session_cancel,
+ * and the tokenizer and text functions, which may be called from any thread at any time.
  *
  * Errors: functions that can fail return 0 or a negative code and fill *e (may be NULL) with one sentence for the user.
  * No call ends the process. After an error a session stands where it stood after its last committed token. */
@@ -15,7 +15,15 @@ typedef struct ds4_engine ds4_engine;
 typedef struct ds4_session ds4_session;
 
 enum ds4_code {
-    DS4_OK = 0, DS4_E_ARG = -1, DS4_E_IO = -2, DS4_E_FORMAT = -3, DS4_E_MODEL = -4, DS4_E_MEMORY = -5, DS4_E_CANCELLED = -6, DS4_E_LIMIT = -7, DS4_E_DEVICE = -8
+    DS4_OK = 0,
+    DS4_E_ARG = -1,
+    DS4_E_IO = -2,
+    DS4_E_FORMAT = -3,
+    DS4_E_MODEL = -4,
+    DS4_E_MEMORY = -5,
+    DS4_E_CANCELLED = -6,
+    DS4_E_LIMIT = -7,
+    DS4_E_DEVICE = -8
 };
 
 struct ds4_error {
@@ -25,22 +33,27 @@ struct ds4_error {
 
 /* ---------------------------------------------------------------- engine */
 
-enum ds4_effort { DS4_EFFORT_FILE, DS4_EFFORT_PREVIEW, DS4_EFFORT_LATE }; /* which checkpoint's mapping of reasoning efforts */
+enum ds4_effort {
+    DS4_EFFORT_FILE,
+    DS4_EFFORT_PREVIEW,
+    DS4_EFFORT_LATE
+}; /* which checkpoint's mapping of reasoning efforts */
 
 struct ds4_options {
     const char *const *model_paths; /* the files of one model */
     int n_model_paths;
-    const char *backend;            /* "cpu" (NULL), "ref" */
-    const char *isa;                /* kernel set of the cpu backend: NULL = best, "scalar", "avx2" */
-    int threads;                    /* 0: one per physical core */
-    int prefill_chunk;              /* most rows of a prefill step; 0: 512 */
-    int sessions, ctx;              /* what the memory plan counts with: sessions of ctx tokens; 0: 1 and 32768 */
-    uint64_t anchor_bytes;          /* rewind points per session; 0: 256 MiB */
-    uint64_t memory_limit;          /* bytes the engine may count on; 0: what is free now */
-    bool page_weights;              /* run although the weights do not fit into memory (they are read again and again) */
-    bool kv_sim_off;                /* no FP8/FP4 rounding of stored rows: they are kept in F32 */
+    const char *backend;   /* "cpu" (NULL), "ref" */
+    const char *isa;       /* kernel set of the cpu backend: NULL = best, "scalar", "avx2" */
+    int threads;           /* 0: one per physical core */
+    int prefill_chunk;     /* most rows of a prefill step; 0: 512 */
+    int sessions, ctx;     /* what the memory plan counts with: sessions of ctx tokens; 0: 1 and 32768 */
+    uint64_t anchor_bytes; /* rewind points per session; 0: 256 MiB */
+    uint64_t memory_limit; /* bytes the engine may count on; 0: what is free now */
+    bool page_weights;     /* run although the weights do not fit into memory (they are read again and again) */
+    bool kv_sim_off;       /* no FP8/FP4 rounding of stored rows: they are kept in F32 */
     enum ds4_effort effort;
-    void (*log)(void *arg, int level, const char *subject, const char *text); /* 0 error .. 3 debug; NULL: stderr, warnings only */
+    void (*log)(void *arg, int level, const char *subject,
+                const char *text); /* 0 error .. 3 debug; NULL: stderr, warnings only */
     void *log_arg;
 };
 
@@ -78,7 +91,8 @@ void ds4_tokens_free(struct ds4_tokens *t);
 
 /* Appends the ids of a text. rendered: special tokens that occur literally become their ids (a rendered chat); else no
  * byte sequence ever does (untrusted text). */
-int ds4_tokenize(const ds4_engine *g, const char *text, size_t n, bool rendered, struct ds4_tokens *out, struct ds4_error *e);
+int ds4_tokenize(const ds4_engine *g, const char *text, size_t n, bool rendered, struct ds4_tokens *out,
+                 struct ds4_error *e);
 /* Bytes of a token; returns their number. */
 size_t ds4_token_bytes(const ds4_engine *g, int32_t id, const char **bytes);
 bool ds4_token_is_stop(const ds4_engine *g, int32_t id);
@@ -90,12 +104,15 @@ enum ds4_role { DS4_SYSTEM, DS4_USER, DS4_ASSISTANT, DS4_TOOL };
 enum ds4_think { DS4_THINK_OFF, DS4_THINK_HIGH, DS4_THINK_MAX };
 struct ds4_message {
     enum ds4_role role;
-    const char *text;      size_t n_text;
-    const char *reasoning; size_t n_reasoning; /* assistant messages; NULL: none */
+    const char *text;
+    size_t n_text;
+    const char *reasoning;
+    size_t n_reasoning; /* assistant messages; NULL: none */
 };
-/* Appends a conversation in the family's chat frame, ready for the assistant's answer. think max falls back to high where
- * the context is too small for it; *used says which was rendered (may be NULL). */
-int ds4_chat_tokens(const ds4_engine *g, const struct ds4_message *m, size_t n, enum ds4_think think, int ctx, struct ds4_tokens *out, enum ds4_think *used, struct ds4_error *e);
+/* Appends a conversation in the family's chat frame, ready for the assistant's answer. think max falls back to high
+ * where the context is too small for it; *used says which was rendered (may be NULL). */
+int ds4_chat_tokens(const ds4_engine *g, const struct ds4_message *m, size_t n, enum ds4_think think, int ctx,
+                    struct ds4_tokens *out, enum ds4_think *used, struct ds4_error *e);
 /* True if a prompt is rendered chat already (begins with the family's first token or a user turn, literally). */
 bool ds4_is_rendered_chat(const ds4_engine *g, const char *text, size_t n);
 
@@ -106,7 +123,7 @@ void ds4_session_free(ds4_session *s);
 /* A session with the same history, sharing what can be shared; the source must be idle. */
 int ds4_session_fork(ds4_session *s, ds4_session **out, struct ds4_error *e);
 
-int ds4_session_length(const ds4_session *s);            /* committed tokens */
+int ds4_session_length(const ds4_session *s); /* committed tokens */
 int ds4_session_ctx(const ds4_session *s);
 const int32_t *ds4_session_tokens(const ds4_session *s);
 /* Logits after the last committed token, n_vocab floats; NULL while there are none. Valid until the session changes. */
@@ -117,37 +134,42 @@ typedef void ds4_progress(void *arg, int done, int total);
 
 /* What a sync found and did. */
 struct ds4_sync_info {
-    int reused;      /* tokens kept */
-    int evaluated;   /* tokens computed, replayed ones included */
-    int first_diff;  /* position of the first token that differed, or -1 */
+    int reused;     /* tokens kept */
+    int evaluated;  /* tokens computed, replayed ones included */
+    int first_diff; /* position of the first token that differed, or -1 */
 };
-/* Makes the session's history exactly tokens[0..n): keeps the longest common prefix (rewinding through anchors where the
- * history went on differently), evaluates the rest, returns when done. 0 < n < ctx. On cancellation the completed part stays. */
-int ds4_session_sync(ds4_session *s, const int32_t *tokens, int n, ds4_progress *progress, void *arg, struct ds4_sync_info *info, struct ds4_error *e);
-/* Says that a rewind will want to go to this position (end of the system text, of a message, start of an answer). Positions
- * ahead are honoured when they are evaluated: a chunk ends there and a rewind point is kept. */
+/* Makes the session's history exactly tokens[0..n): keeps the longest common prefix (rewinding through anchors where
+ * the history went on differently), evaluates the rest, returns when done. 0 < n < ctx. On cancellation the completed
+ * part stays. */
+int ds4_session_sync(ds4_session *s, const int32_t *tokens, int n, ds4_progress *progress, void *arg,
+                     struct ds4_sync_info *info, struct ds4_error *e);
+/* Says that a rewind will want to go to this position (end of the system text, of a message, start of an answer).
+ * Positions ahead are honoured when they are evaluated: a chunk ends there and a rewind point is kept. */
 int ds4_session_mark(ds4_session *s, int pos, struct ds4_error *e);
-/* Shortens the history to pos tokens (0 <= pos <= length): from a rewind point, with replay where needed. Logits are then those of pos. */
+/* Shortens the history to pos tokens (0 <= pos <= length): from a rewind point, with replay where needed. Logits are
+ * then those of pos. */
 int ds4_session_rewind(ds4_session *s, int pos, struct ds4_error *e);
 
-/* Several sessions at once. submit queues tokens behind the history; step computes one unit of work: a decode step of all
- * sessions that wait with at most draft_max tokens, in turn with one layer of the oldest prefill chunk; collect tells how
- * far a session is. step returns 1 while work is left, 0 when all are idle, negative when a unit failed (the sessions it
- * served are DS4_FAILED and keep their committed history; the others go on). */
+/* Several sessions at once. submit queues tokens behind the history; step computes one unit of work: a decode step of
+ * all sessions that wait with at most draft_max tokens, in turn with one layer of the oldest prefill chunk; collect
+ * tells how far a session is. step returns 1 while work is left, 0 when all are idle, negative when a unit failed (the
+ * sessions it served are DS4_FAILED and keep their committed history; the others go on). */
 enum ds4_state { DS4_IDLE, DS4_BUSY, DS4_DONE, DS4_FAILED, DS4_CANCELLED };
 int ds4_session_submit(ds4_session *s, const int32_t *tokens, int n, struct ds4_error *e);
 int ds4_engine_step(ds4_engine *g, struct ds4_error *e);
-/* State of the last submission; DONE, FAILED and CANCELLED are told once, then the session is IDLE. done: its tokens committed so far. */
+/* State of the last submission; DONE, FAILED and CANCELLED are told once, then the session is IDLE. done: its tokens
+ * committed so far. */
 enum ds4_state ds4_session_collect(ds4_session *s, int *done, struct ds4_error *e);
 /* Drops what is queued or running for s at the next layer border. Any thread. */
 void ds4_session_cancel(ds4_session *s);
 
-/* Speculation. draft evaluates n <= draft_max tokens behind the history without committing; logits [n][n_vocab] of every
- * row. Then exactly one commit keeps the first n_keep (0..n) of them. */
+/* Speculation. draft evaluates n <= draft_max tokens behind the history without committing; logits [n][n_vocab] of
+ * every row. Then exactly one commit keeps the first n_keep (0..n) of them. */
 int ds4_session_draft(ds4_session *s, const int32_t *tokens, int n, float *logits, struct ds4_error *e);
 int ds4_session_commit(ds4_session *s, int n_keep, struct ds4_error *e);
 
-/* Snapshot in memory: everything a session needs to go on, for an engine of the same model file, backend and options. */
+/* Snapshot in memory: everything a session needs to go on, for an engine of the same model file, backend and options.
+ */
 int ds4_session_snapshot(ds4_session *s, void **data, size_t *n, struct ds4_error *e); /* ds4_free */
 int ds4_session_restore(ds4_session *s, const void *data, size_t n, struct ds4_error *e);
 void ds4_free(void *p);
@@ -164,7 +186,10 @@ struct ds4_sampling {
 /* Draws a token. The random number depends on seed and position only, so drafted and plain decoding draw alike. */
 int32_t ds4_sample(const float *logits, int n_vocab, const struct ds4_sampling *p, uint64_t position);
 
-struct ds4_logprob { int32_t id; float logprob; };
+struct ds4_logprob {
+    int32_t id;
+    float logprob;
+};
 /* The k most probable tokens, descending (lowest id first on ties), from the unfiltered softmax. Returns how many. */
 int ds4_top_logprobs(const float *logits, int n_vocab, int k, struct ds4_logprob *out);
 float ds4_token_logprob(const float *logits, int n_vocab, int32_t id);

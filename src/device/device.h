@@ -4,12 +4,12 @@
  * Rows. A step works on T rows; everything that differs from row to row lives in one table (struct rows), never in op
  * arguments, so decode, prefill, mixed batches and drafts are the same code. Arguments carry shapes and handles only.
  *
- * Order and errors. Ops are enqueued on a stream in order. The first error sticks: later ops do nothing; callers look at
- * dev_error after each layer.
+ * Order and errors. Ops are enqueued on a stream in order. The first error sticks: later ops do nothing; callers look
+ * at dev_error after each layer.
  *
  * Numbers. Row buffers hold the device's own element type (ref: double; others: float); only dev_read/dev_write see it.
- * A row's result depends on nothing but its own history: not on T, on other rows, on threads. docs/numerics.md states for
- * every op the order of summation and where it rounds. */
+ * A row's result depends on nothing but its own history: not on T, on other rows, on threads. docs/numerics.md states
+ * for every op the order of summation and where it rounds. */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
 #include <stdbool.h>
@@ -33,20 +33,20 @@ struct dev_store;
 
 /* Consecutive rows of one session, in position order. */
 struct segment {
-    int slot;       /* the caller's session slot */
-    int row0, n;    /* rows [row0, row0+n) of the step */
-    int32_t pos0;   /* position of the first; positions are consecutive */
-    bool bulk;      /* more rows than a ring's slack: rings are written in their other bank, see struct dev_ring */
+    int slot;     /* the caller's session slot */
+    int row0, n;  /* rows [row0, row0+n) of the step */
+    int32_t pos0; /* position of the first; positions are consecutive */
+    bool bulk;    /* more rows than a ring's slack: rings are written in their other bank, see struct dev_ring */
 };
 
 struct rows {
-    int n;                  /* T */
-    const int32_t *token;   /* [T] */
-    const int32_t *segment; /* [T] index into segments */
-    const int32_t *pos;     /* [T] position in the session */
-    const int32_t *rope_pos;/* [T][3] rope positions (text: pos three times) */
-    int32_t *raw_first;     /* [T] first visible position of the raw window, filled by the family's prepare */
-    int32_t *raw_last;      /* [T] last visible one (inclusive; may lie behind the row inside its segment) */
+    int n;                   /* T */
+    const int32_t *token;    /* [T] */
+    const int32_t *segment;  /* [T] index into segments */
+    const int32_t *pos;      /* [T] position in the session */
+    const int32_t *rope_pos; /* [T][3] rope positions (text: pos three times) */
+    int32_t *raw_first;      /* [T] first visible position of the raw window, filled by the family's prepare */
+    int32_t *raw_last;       /* [T] last visible one (inclusive; may lie behind the row inside its segment) */
     int n_segments;
     const struct segment *segments;
 };
@@ -61,13 +61,14 @@ enum buf_kind {
 };
 
 /* How a state row is stored. FP8: the first n_fp8 values as E4M3 codes with one power-of-two scale per fp8_block values
- * (spec deepseek-v4 3.0), the rest as F16. FP4: all values E2M1, scale per fp4_block. F32: as they are (ref: double). */
+ * (spec deepseek-v4 3.0), the rest as F16. FP4: all values E2M1, scale per fp4_block. F32: as they are (ref: double).
+ */
 enum row_format_kind { ROWFMT_F32, ROWFMT_FP8, ROWFMT_FP4 };
 struct row_format {
     enum row_format_kind kind;
-    int width;  /* values in a row */
-    int n_fp8;  /* ROWFMT_FP8: leading values that are rounded to FP8; a multiple of block */
-    int block;  /* values per scale */
+    int width; /* values in a row */
+    int n_fp8; /* ROWFMT_FP8: leading values that are rounded to FP8; a multiple of block */
+    int block; /* values per scale */
 };
 
 struct buf_desc {
@@ -80,110 +81,159 @@ struct buf_desc {
 
 /* ---------------------------------------------------------------- session state */
 
-/* The last rows of a session by absolute position: slot = pos mod capacity, nothing is shifted. capacity = span + slack:
- * span rows are needed at the committed length; a step of at most slack rows of this session writes in place and any
- * number of its rows can be committed. A bulk step writes only the last span rows, into the other of two banks, and is
- * committed as a whole (dev_ring_flip) or not at all. */
+/* The last rows of a session by absolute position: slot = pos mod capacity, nothing is shifted. capacity = span +
+ * slack: span rows are needed at the committed length; a step of at most slack rows of this session writes in place and
+ * any number of its rows can be committed. A bulk step writes only the last span rows, into the other of two banks, and
+ * is committed as a whole (dev_ring_flip) or not at all. */
 struct ring_desc {
     struct row_format fmt;
     int span, slack;
 };
 
-/* Append-only rows by index, in segments of STORE_SEGMENT rows. Full segments can be shared between sessions (fork) and are
- * copied before a session writes into one that it shares. */
+/* Append-only rows by index, in segments of STORE_SEGMENT rows. Full segments can be shared between sessions (fork) and
+ * are copied before a session writes into one that it shares. */
 enum { STORE_SEGMENT = 1024 };
 
 /* ---------------------------------------------------------------- op arguments
- * n = rows to compute (rows 0..n-1 of the buffers). Unless said otherwise row i of a buffer belongs to row i of the row table. */
+ * n = rows to compute (rows 0..n-1 of the buffers). Unless said otherwise row i of a buffer belongs to row i of the row
+ * table. */
 
 struct embed_args { /* out[i] = copies times the embedding row of token i */
-    const struct dev_mat *table; struct dev_buf *out; int copies; int n;
+    const struct dev_mat *table;
+    struct dev_buf *out;
+    int copies;
+    int n;
 };
 struct rms_norm_args { /* each group: y = x / sqrt(mean(x^2) + eps) * weight (NULL: 1); out may be x */
-    const struct dev_buf *x; struct dev_buf *out; const struct dev_mat *weight; double eps; int groups, width; int n;
-}; /* groups x width may regroup the buffer's row (e.g. n streams of D as one group of n*D) */
+    const struct dev_buf *x;
+    struct dev_buf *out;
+    const struct dev_mat *weight;
+    double eps;
+    int groups, width;
+    int n;
+};                      /* groups x width may regroup the buffer's row (e.g. n streams of D as one group of n*D) */
 struct act_quant_args { /* each group of x becomes one activation row of out (same groups and width) */
-    const struct dev_buf *x; struct dev_buf *out; int n;
+    const struct dev_buf *x;
+    struct dev_buf *out;
+    int n;
 };
-struct matmul_args { /* out[i][r] = w[r] . x[i][group of r]; x: FLOAT for float weights, else BUF_ACT of the weight's format; rows of w are split evenly over x's groups; out has w's rows as groups*width */
-    const struct dev_mat *w; const struct dev_buf *x; struct dev_buf *out; int n;
+struct matmul_args { /* out[i][r] = w[r] . x[i][group of r]; x: FLOAT for float weights, else BUF_ACT of the weight's
+                        format; rows of w are split evenly over x's groups; the leading values of an out row are written
+                        (out may be wider than w has rows) */
+    const struct dev_mat *w;
+    const struct dev_buf *x;
+    struct dev_buf *out;
+    int n;
 };
-struct rope_args { /* rotates values first .. first+2*pairs-1 of every group, interleaved pairs, by rope_pos[0]; in place */
-    struct dev_buf *x; const struct dev_rope *rope; int groups, width, first; bool inverse; int n;
+struct rope_args { /* rotates values first .. first+2*pairs-1 of every group, interleaved pairs, by rope_pos[0]; in
+                      place */
+    struct dev_buf *x;
+    const struct dev_rope *rope;
+    int groups, width, first;
+    bool inverse;
+    int n;
 };
 struct hadamard_args { /* every group of width (a power of two), times width^-1/2; in place */
-    struct dev_buf *x; int groups, width; int n;
+    struct dev_buf *x;
+    int groups, width;
+    int n;
 };
 struct round_args { /* rounds each group to fmt (width = fmt.width) and back; in place */
-    struct dev_buf *x; struct row_format fmt; int groups; int n;
+    struct dev_buf *x;
+    struct row_format fmt;
+    int groups;
+    int n;
 };
 struct pack_args { /* x (1 group) -> packed rows: rounding and encoding in one */
-    const struct dev_buf *x; struct dev_buf *out; int n;
+    const struct dev_buf *x;
+    struct dev_buf *out;
+    int n;
 };
-struct ring_write_args { /* rows of every segment -> its ring (last span rows if bulk). x: PACKED or FLOAT of the ring's format */
-    const struct dev_buf *x; struct dev_ring *const *ring; /* [n_segments] */
+struct ring_write_args { /* rows of every segment -> its ring (last span rows if bulk). x: PACKED or FLOAT of the ring's
+                            format */
+    const struct dev_buf *x;
+    struct dev_ring *const *ring; /* [n_segments] */
 };
-struct compress_args { /* DeepSeek V4 compressor, spec deepseek-v4 3.5 */
-    const struct dev_buf *kv, *gate;         /* [T][c*w] projections, gate without ape */
-    const struct dev_mat *ape, *norm;        /* [ratio][c*w], [w] */
+struct compress_args {                /* DeepSeek V4 compressor, spec deepseek-v4 3.5 */
+    const struct dev_buf *kv, *gate;  /* [T][c*w] projections, gate without ape */
+    const struct dev_mat *ape, *norm; /* [ratio][c*w], [w] */
     double eps;
-    int ratio, w;                            /* window length, width of an emitted row */
-    bool overlap;                            /* c = 2: previous window's first half joins in */
-    const struct dev_rope *rope;             /* on the last 2*pairs values, at the window's first position */
-    bool hadamard;                           /* after the rope */
+    int ratio, w;                /* window length, width of an emitted row */
+    bool overlap;                /* c = 2: previous window's first half joins in */
+    const struct dev_rope *rope; /* on the last 2*pairs values, at the window's first position */
+    bool hadamard;               /* after the rope */
     struct dev_ring *const *ring_kv, *const *ring_score; /* [n_segments], ROWFMT_F32 of c*w; span (c*ratio) */
-    struct dev_store *const *store;          /* [n_segments] row of window c has index c; encoded in the store's format */
-}; /* also writes the rings */
-struct select_args { /* top-k of visible compressed rows, spec deepseek-v4 3.6 */
-    const struct dev_buf *q;                 /* [T][heads][width], already rotated and rounded */
-    const struct dev_buf *weight;            /* [T][heads] */
-    double scale;                            /* on the weights */
-    struct dev_store *const *store;          /* [n_segments] index rows */
+    struct dev_store *const *store; /* [n_segments] row of window c has index c; encoded in the store's format */
+};                                  /* also writes the rings */
+struct select_args {                /* top-k of visible compressed rows, spec deepseek-v4 3.6 */
+    const struct dev_buf *q;        /* [T][heads][width], already rotated and rounded */
+    const struct dev_buf *weight;   /* [T][heads] */
+    double scale;                   /* on the weights */
+    struct dev_store *const *store; /* [n_segments] index rows */
     int ratio, top_k;
-    struct dev_buf *out;                     /* I32 [T][1][1 + top_k]: count, then row indices ascending; count -1: all visible rows */
+    struct dev_buf *out; /* I32 [T][1][1 + top_k]: count, then row indices ascending; count -1: all visible rows */
     int n;
 };
-struct attention_args { /* spec deepseek-v4 3.7: raw window rows, then compressed rows; K = V; sink per head */
-    const struct dev_buf *q;                 /* [T][heads][width] */
-    const struct dev_buf *raw;               /* PACKED [T]: this step's raw rows */
-    struct dev_ring *const *ring;            /* [n_segments] raw rows of earlier positions */
-    struct dev_store *const *store;          /* [n_segments] compressed rows, or NULL */
-    int ratio;                               /* row c is visible from position ratio*(c+1)-1 on */
-    const struct dev_buf *selected;          /* of select, or NULL: all visible rows */
-    const struct dev_mat *sinks;             /* [heads] */
+struct attention_args {        /* spec deepseek-v4 3.7: raw window rows, then compressed rows; K = V; sink per head */
+    const struct dev_buf *q;   /* [T][heads][width] */
+    const struct dev_buf *raw; /* PACKED [T]: this step's raw rows */
+    struct dev_ring *const *ring;   /* [n_segments] raw rows of earlier positions */
+    struct dev_store *const *store; /* [n_segments] compressed rows, or NULL */
+    int ratio;                      /* row c is visible from position ratio*(c+1)-1 on */
+    const struct dev_buf *selected; /* of select, or NULL: all visible rows */
+    const struct dev_mat *sinks;    /* [heads] */
     double scale;
-    struct dev_buf *out;                     /* [T][heads][width] */
+    struct dev_buf *out; /* [T][heads][width] */
     int n;
 };
-struct router_args { /* sqrt(softplus), top-k with bias or a table by token id; spec deepseek-v4 3.9 */
-    const struct dev_buf *logits;            /* [T][experts] */
-    const struct dev_mat *bias;              /* [experts] or NULL */
-    const struct dev_mat *table;             /* I32 [k, vocabulary] or NULL; the table decides when given */
-    int k; double scale, floor; bool normalise;
-    struct dev_buf *ids, *weight;            /* I32 [T][k], FLOAT [T][k], in selection order */
+struct router_args {              /* sqrt(softplus), top-k with bias or a table by token id; spec deepseek-v4 3.9 */
+    const struct dev_buf *logits; /* [T][1][>= experts] */
+    int experts;
+    const struct dev_mat *bias;  /* [experts] or NULL */
+    const struct dev_mat *table; /* I32 [k, vocabulary] or NULL; the table decides when given */
+    int k;
+    double scale, floor;
+    bool normalise;
+    struct dev_buf *ids, *weight; /* I32 and FLOAT [T][1][>= k], leading values, in selection order */
     int n;
 };
-struct moe_args { /* spec deepseek-v4 3.9: routed experts in ascending id, the shared expert last */
-    const struct dev_buf *x;                 /* FLOAT [T][D] */
-    const struct dev_buf *ids, *weight;      /* of router */
-    struct experts *experts; int layer;
+struct moe_args {            /* spec deepseek-v4 3.9: routed experts in ascending id, the shared expert last */
+    const struct dev_buf *x; /* FLOAT [T][D] */
+    const struct dev_buf *ids, *weight; /* of router: leading k values of each row */
+    int k;
+    struct experts *experts;
+    int layer;
     const struct dev_mat *shared_gate, *shared_up, *shared_down; /* NULL: none */
-    double clamp, shared_clamp;              /* <= 1e-6: none */
-    struct dev_buf *out;                     /* FLOAT [T][D] */
-    struct dev_buf *mid;                     /* FLOAT [T][k][F] in selection order, or NULL: the tap expert_mid */
+    double clamp, shared_clamp;                                  /* <= 1e-6: none */
+    struct dev_buf *out;                                         /* FLOAT [T][D] */
+    struct dev_buf *mid; /* FLOAT [T][k][F] in selection order, or NULL: the tap expert_mid */
     int n;
 };
 struct hc_gates_args { /* spec deepseek-v4 3.2: mix [T][2m+m^2] (head: [T][m]) -> pre, post, comb in place */
-    struct dev_buf *mix; const struct dev_mat *base, *scale; int streams, iterations; double eps; bool head; int n;
+    struct dev_buf *mix;
+    const struct dev_mat *base, *scale;
+    int streams, iterations;
+    double eps;
+    bool head;
+    int n;
 };
 struct hc_reduce_args { /* out = sum_i pre_i * stream_i; pre = first `streams` values of a gates row */
-    const struct dev_buf *x, *gates; struct dev_buf *out; int streams; int n;
+    const struct dev_buf *x, *gates;
+    struct dev_buf *out;
+    int streams;
+    int n;
 };
 struct hc_expand_args { /* x_k = post_k*y + sum_j comb[j][k]*x_j, all streams from the old x; in place */
-    const struct dev_buf *y, *gates; struct dev_buf *x; int streams; int n;
+    const struct dev_buf *y, *gates;
+    struct dev_buf *x;
+    int streams;
+    int n;
 };
 struct gather_args { /* out[i] = x[row[i]]; rows are given by the host */
-    const struct dev_buf *x; struct dev_buf *out; const int *row; int n;
+    const struct dev_buf *x;
+    struct dev_buf *out;
+    const int *row;
+    int n;
 };
 
 /* ---------------------------------------------------------------- the table */
@@ -197,7 +247,10 @@ struct dev_ops {
 
     struct dev_buf *(*buf_create)(struct dev *d, const struct buf_desc *desc); /* NULL: out of memory */
     void (*buf_free)(struct dev_buf *b);
-    size_t (*buf_bytes)(const struct dev *d, const struct buf_desc *desc);     /* for the memory plan */
+    size_t (*buf_bytes)(const struct dev *d, const struct buf_desc *desc); /* for the memory plan */
+    /* The same memory under another grouping (groups x width is the same number); b must outlive it. NULL: out of
+     * memory. */
+    struct dev_buf *(*buf_alias)(struct dev_buf *b, int groups, int width);
 
     /* Weights are views on the model's bytes: never copied on cpu and ref. view stays valid. */
     struct dev_mat *(*mat_create)(struct dev *d, const struct tensor_view *view);
@@ -209,8 +262,8 @@ struct dev_ops {
     struct dev_ring *(*ring_create)(struct dev *d, const struct ring_desc *desc);
     void (*ring_free)(struct dev_ring *r);
     size_t (*ring_bytes)(const struct dev *d, const struct ring_desc *desc);
-    void (*ring_flip)(struct dev_ring *r);                                  /* commits a bulk step */
-    int (*ring_copy)(struct dev_ring *dst, const struct dev_ring *src);     /* same description */
+    void (*ring_flip)(struct dev_ring *r);                              /* commits a bulk step */
+    int (*ring_copy)(struct dev_ring *dst, const struct dev_ring *src); /* same description */
 
     struct dev_store *(*store_create)(struct dev *d, const struct row_format *fmt);
     void (*store_free)(struct dev_store *s);
@@ -263,8 +316,14 @@ struct dev_ops {
 };
 
 /* Every device and every stream starts with these. */
-struct dev { const struct dev_ops *op; };
-struct dev_stream { struct dev *dev; const struct rows *rows; struct err error; };
+struct dev {
+    const struct dev_ops *op;
+};
+struct dev_stream {
+    struct dev *dev;
+    const struct rows *rows;
+    struct err error;
+};
 
 /* The sticky error of a stream: 0 or its code (message in e). dev_clear empties it. */
 int dev_error(const struct dev_stream *s, struct err *e);

@@ -1,10 +1,10 @@
 /* What a model family offers to the engine. A family knows mathematics, its weights and its session state; it does not
  * know who calls, which device runs it, or what other sessions do.
  *
- * Evaluation is provisional: prepare, embed, layer 0 .. L-1 and head change nothing that a session needs at its committed
- * length; commit makes the first n rows of a segment part of it. Cancellation, errors and drafts all use this.
- * Lifetimes: model (const after bind) > scratch (one per engine; used by one layer call at a time) > carry (one per step in
- * flight: what crosses a layer border) ; state (one per session). */
+ * Evaluation is provisional: prepare, embed, layer 0 .. L-1 and head change nothing that a session needs at its
+ * committed length; commit makes the first n rows of a segment part of it. Cancellation, errors and drafts all use
+ * this. Lifetimes: model (const after bind) > scratch (one per engine; used by one layer call at a time) > carry (one
+ * per step in flight: what crosses a layer border) ; state (one per session). */
 #ifndef MODELS_FAMILY_H
 #define MODELS_FAMILY_H
 #include <stdbool.h>
@@ -44,7 +44,8 @@ struct family {
     const char *name;
 
     /* Binds weights on the plan's devices. c and the devices must outlive the model. */
-    int (*bind)(const struct canonical *c, const struct plan *plan, const struct bind_options *o, void **model, struct err *e);
+    int (*bind)(const struct canonical *c, const struct plan *plan, const struct bind_options *o, void **model,
+                struct err *e);
     void (*unbind)(void *model);
     int (*n_layers)(const void *model);
     int (*n_vocab)(const void *model);
@@ -60,10 +61,11 @@ struct family {
     int (*state_create)(const void *model, int ctx, void **state, struct err *e);
     void (*state_free)(void *state);
     int (*state_fork)(void *dst, const void *src, struct err *e); /* same model; src committed */
-    int (*state_length)(const void *state);                      /* committed tokens */
+    int (*state_length)(const void *state);                       /* committed tokens */
 
-    /* Evaluation. Errors of ops stick to the stream; the functions below return what they find themselves. prepare reserves
-     * memory for the step's rows and fills the rest of the row table; row and segment arrays are final before it. */
+    /* Evaluation. Errors of ops stick to the stream; the functions below return what they find themselves. prepare
+     * reserves memory for the step's rows and fills the rest of the row table; row and segment arrays are final before
+     * it. */
     int (*prepare)(const void *model, struct step *s, struct err *e);
     void (*embed)(const void *model, struct step *s);
     void (*layer)(const void *model, struct step *s, int l);

@@ -8,7 +8,7 @@ enum tap_point {
     TAP_ATTN_IN,    /* normed input of the attention, [T][D] */
     TAP_ATTN_OUT,   /* its output, before it joins the streams */
     TAP_FFN_IN,     /* normed input of the FFN */
-    TAP_EXPERT_MID, /* [T][K][F] gated rows times the route weight, in selection order */
+    TAP_EXPERT_MID, /* [T][K][F] gated rows times the route weight, in selection order; needs taps.expert_mid */
     TAP_FFN_OUT,    /* routed + shared, before it joins the streams */
     TAP_LAYER_OUT,  /* carry after the layer */
     TAP_POINT_COUNT
@@ -19,6 +19,7 @@ struct taps {
     /* Called with the stream idle behind the point; may read and write rows 0..n-1 of buf through the device. */
     void (*fn)(void *arg, enum tap_point point, int layer, struct dev_stream *s, struct dev_buf *buf, int n);
     void *arg;
+    struct dev_buf *expert_mid; /* the user's buffer that TAP_EXPERT_MID fills: FLOAT, groups K, width F */
 };
 
 static inline bool tap_wanted(const struct taps *t, enum tap_point point)
@@ -26,7 +27,8 @@ static inline bool tap_wanted(const struct taps *t, enum tap_point point)
     return t && (t->wanted >> point & 1);
 }
 
-static inline void tap_at(const struct taps *t, enum tap_point point, int layer, struct dev_stream *s, struct dev_buf *buf, int n)
+static inline void tap_at(const struct taps *t, enum tap_point point, int layer, struct dev_stream *s,
+                          struct dev_buf *buf, int n)
 {
     if (tap_wanted(t, point)) t->fn(t->arg, point, layer, s, buf, n);
 }

@@ -1,0 +1,308 @@
+/* Forward pass of DeepSeek V4, spec deepseek-v4 3: a list of stage calls in the order of the spec. T rows at once;
+ * every buffer is [T][...] as deepseek4_scratch_id says. */
+#include "models/deepseek4/deepseek4_internal.h"
+#include <math.h>
+
+/* What the stages of one layer call share. */
+struct stage {
+    const struct deepseek4_model *m;
+    const struct deepseek4_shape *s;
+    struct step *step;
+    struct dev_stream *st;
+    const struct dev_ops *op;
+    struct deepseek4_scratch *y;
+    int T, l;
+    const struct deepseek4_layer *w;
+    const struct deepseek4_layer_shape *ls;
+};
+
+static struct stage stage_begin(const struct deepseek4_model *m, struct step *step, int T)
+{
+    return (struct stage){.m = m,
+                          .s = &m->shape,
+                          .step = step,
+                          .st = step->stream,
+                          .op = step->stream->dev->op,
+                          .y = step->scratch,
+                          .T = T};
+}
+
+static void norm(const struct stage *g, struct dev_buf *x, struct dev_buf *out, const struct dev_mat *weight,
+                 int groups, int width)
+{
+    g->op->rms_norm(
+        g->st,
+        &(struct rms_norm_args){
+            .x = x, .out = out, .weight = weight, .eps = g->s->eps, .groups = groups, .width = width, .n = g->T});
+}
+
+/* Rotates the last r values of every group. */
+static void rotate(const struct stage *g, struct dev_buf *x, int groups, int width, bool inverse)
+{
+    const struct dev_rope *rope = g->ls->ratio ? g->m->rope_compressed : g->m->rope_plain;
+    g->op->rope(g->st, &(struct rope_args){.x = x,
+                                           .rope = rope,
+                                           .groups = groups,
+                                           .width = width,
+                                           .first = width - g->s->r,
+                                           .inverse = inverse,
+                                           .n = g->T});
+}
+
+/* ---------------------------------------------------------------- hyper-connections, spec 3.2 */
+
+/* streams -> gates in S_MIX, their mixture in S_X. head: only the mixture's weights. */
+static void hc_pre(const struct stage *g, struct dev_buf *streams, const struct deepseek4_hc *hc, bool head)
+{
+    const struct deepseek4_shape *s = g->s;
+    struct dev_buf *flat = g->y->buf[S_FLAT], *mix = g->y->buf[S_MIX];
+    struct linear_input in = {.rows = flat};
+    norm(g, streams, flat, NULL, 1, s->n * s->D);
+    linear(g->st, &in, &hc->fn, mix, g->T);
+    g->op->hc_gates(g->st, &(struct hc_gates_args){.mix = mix,
+                                                   .base = hc->base,
+                                                   .scale = hc->scale,
+                                                   .streams = s->n,
+                                                   .iterations = s->iterations,
+                                                   .eps = s->hc_eps,
+                                                   .head = head,
+                                                   .n = g->T});
+    g->op->hc_reduce(
+        g->st, &(struct hc_reduce_args){.x = streams, .gates = mix, .out = g->y->buf[S_X], .streams = s->n, .n = g->T});
+}
+
+/* streams <- post * S_Y + comb . streams */
+static void hc_post(const struct stage *g)
+{
+    g->op->hc_expand(
+        g->st, &(struct hc_expand_args){
+                   .y = g->y->buf[S_Y], .gates = g->y->buf[S_MIX], .x = g->step->carry, .streams = g->s->n, .n = g->T});
+}
+
+/* ---------------------------------------------------------------- attention, spec 3.3 - 3.8 */
+
+static void segments_bind(const struct stage *g)
+{
+    for (int i = 0; i < g->step->rows.n_segments; i++) {
+        const struct deepseek4_state *state = g->step->state[i];
+        for (int k = 0; k < RING_COUNT; k++) g->y->ring[k][i] = state->layer[g->l].ring[k];
+        for (int k = 0; k < STORE_COUNT; k++) g->y->store[k][i] = state->layer[g->l].store[k];
+    }
+}
+
+/* S_XN -> S_QR, S_Q rotated, S_RAW packed */
+static void project(const struct stage *g)
+{
+    const struct deepseek4_shape *s = g->s;
+    struct deepseek4_scratch *y = g->y;
+    linear(g->st, &y->attn_in, &g->w->q_a, y->buf[S_QR], g->T);
+    norm(g, y->buf[S_QR], y->buf[S_QR], g->w->q_a_norm, 1, s->Rq);
+    linear_input_renew(&y->qr);
+    linear(g->st, &y->qr, &g->w->q_b, y->buf[S_Q], g->T);
+    norm(g, y->buf[S_Q], y->buf[S_Q], NULL, s->H, s->d);
+    rotate(g, y->buf[S_Q], s->H, s->d, false);
+
+    linear(g->st, &y->attn_in, &g->w->kv, y->buf[S_KV], g->T);
+    norm(g, y->buf[S_KV], y->buf[S_KV], g->w->kv_norm, 1, s->d);
+    rotate(g, y->buf[S_KV], 1, s->d, false);
+    g->op->pack(g->st, &(struct pack_args){.x = y->buf[S_KV], .out = y->buf[S_RAW], .n = g->T});
+}
+
+/* S_XN -> rows of finished windows in the lane's stores */
+static void compress(const struct stage *g, const struct deepseek4_lane *lane, bool index)
+{
+    struct deepseek4_scratch *y = g->y;
+    const enum deepseek4_scratch_id kv = index ? S_INDEX_KV : g->ls->indexed ? S_WIDE_KV : S_LANE_KV;
+    const enum deepseek4_scratch_id gate = index ? S_INDEX_GATE : g->ls->indexed ? S_WIDE_GATE : S_LANE_GATE;
+    linear(g->st, &y->attn_in, &lane->kv, y->buf[kv], g->T);
+    linear(g->st, &y->attn_in, &lane->gate, y->buf[gate], g->T);
+    g->op->compress(g->st, &(struct compress_args){.kv = y->buf[kv],
+                                                   .gate = y->buf[gate],
+                                                   .ape = lane->ape,
+                                                   .norm = lane->norm,
+                                                   .eps = g->s->eps,
+                                                   .ratio = g->ls->ratio,
+                                                   .w = index ? g->s->ID : g->s->d,
+                                                   .overlap = g->ls->indexed,
+                                                   .rope = g->m->rope_compressed,
+                                                   .hadamard = index && g->s->hadamard,
+                                                   .ring_kv = y->ring[index ? RING_INDEX_KV : RING_KV],
+                                                   .ring_score = y->ring[index ? RING_INDEX_SCORE : RING_SCORE],
+                                                   .store = y->store[index ? STORE_INDEX : STORE_KV]});
+}
+
+/* True if some row sees more compressed rows than the indexer selects. */
+static bool selection_matters(const struct stage *g)
+{
+    const struct rows *r = &g->step->rows;
+    for (int i = 0; i < r->n_segments; i++)
+        if ((r->segments[i].pos0 + r->segments[i].n) / g->ls->ratio > g->s->IK) return true;
+    return false;
+}
+
+/* S_QR, S_XN -> S_SELECT, or NULL where every row sees all; spec 3.6 */
+static struct dev_buf *select_rows(const struct stage *g)
+{
+    const struct deepseek4_shape *s = g->s;
+    struct deepseek4_scratch *y = g->y;
+    if (!selection_matters(g)) return NULL;
+    linear(g->st, &y->qr, &g->w->index_q, y->buf[S_INDEX_Q], g->T);
+    rotate(g, y->buf[S_INDEX_Q], s->IH, s->ID, false);
+    if (s->hadamard)
+        g->op->hadamard(g->st,
+                        &(struct hadamard_args){.x = y->buf[S_INDEX_Q], .groups = s->IH, .width = s->ID, .n = g->T});
+    g->op->round(g->st, &(struct round_args){.x = y->buf[S_INDEX_Q], .fmt = s->index_row, .groups = s->IH, .n = g->T});
+    linear(g->st, &y->attn_in, &g->w->index_proj, y->buf[S_INDEX_W], g->T);
+    g->op->select(g->st, &(struct select_args){.q = y->buf[S_INDEX_Q],
+                                               .weight = y->buf[S_INDEX_W],
+                                               .scale = 1 / sqrt((double)s->ID * s->IH),
+                                               .store = y->store[STORE_INDEX],
+                                               .ratio = g->ls->ratio,
+                                               .top_k = s->IK,
+                                               .out = y->buf[S_SELECT],
+                                               .n = g->T});
+    return y->buf[S_SELECT];
+}
+
+/* S_XN -> S_Y */
+static void attention(const struct stage *g)
+{
+    const struct deepseek4_shape *s = g->s;
+    struct deepseek4_scratch *y = g->y;
+    struct dev_buf *selected = NULL;
+    linear_input_renew(&y->attn_in);
+    project(g);
+    if (g->ls->ratio) compress(g, &g->w->attn_lane, false);
+    if (g->ls->indexed) {
+        compress(g, &g->w->index_lane, true);
+        selected = select_rows(g);
+    }
+    g->op->attention(g->st, &(struct attention_args){.q = y->buf[S_Q],
+                                                     .raw = y->buf[S_RAW],
+                                                     .ring = y->ring[RING_RAW],
+                                                     .store = g->ls->ratio ? y->store[STORE_KV] : NULL,
+                                                     .ratio = g->ls->ratio,
+                                                     .selected = selected,
+                                                     .sinks = g->w->sinks,
+                                                     .scale = 1 / sqrt((double)s->d),
+                                                     .out = y->buf[S_O],
+                                                     .n = g->T});
+    g->op->ring_write(g->st, &(struct ring_write_args){.x = y->buf[S_RAW], .ring = y->ring[RING_RAW]});
+    rotate(g, y->buf[S_O], s->H, s->d, true);
+    linear_input_renew(&y->heads);
+    linear(g->st, &y->heads, &g->w->out_a, y->buf[S_LOW], g->T);
+    linear_input_renew(&y->low);
+    linear(g->st, &y->low, &g->w->out_b, y->buf[S_Y], g->T);
+}
+
+/* ---------------------------------------------------------------- MoE, spec 3.9: S_XN -> S_Y */
+
+static void moe(const struct stage *g)
+{
+    struct deepseek4_scratch *y = g->y;
+    const struct taps *taps = g->step->taps;
+    struct dev_buf *mid = tap_wanted(taps, TAP_EXPERT_MID) ? taps->expert_mid : NULL;
+    linear_input_renew(&y->attn_in);
+    linear(g->st, &y->attn_in, &g->w->router, y->buf[S_ROUTER], g->T);
+    g->op->router(g->st, &(struct router_args){.logits = y->buf[S_ROUTER],
+                                               .experts = g->ls->E,
+                                               .bias = g->w->router_bias,
+                                               .table = g->w->router_table,
+                                               .k = g->ls->K,
+                                               .scale = g->s->route_scale,
+                                               .floor = ldexp(1, DEEPSEEK4_ROUTE_FLOOR_LOG2),
+                                               .normalise = g->s->route_norm,
+                                               .ids = y->buf[S_IDS],
+                                               .weight = y->buf[S_WEIGHTS],
+                                               .n = g->T});
+    g->op->moe(g->st, &(struct moe_args){.x = y->buf[S_XN],
+                                         .ids = y->buf[S_IDS],
+                                         .weight = y->buf[S_WEIGHTS],
+                                         .k = g->ls->K,
+                                         .experts = g->m->experts,
+                                         .layer = g->l,
+                                         .shared_gate = g->w->shared_gate.mat,
+                                         .shared_up = g->w->shared_up.mat,
+                                         .shared_down = g->w->shared_down.mat,
+                                         .clamp = g->ls->clamp,
+                                         .shared_clamp = g->ls->shared_clamp,
+                                         .out = y->buf[S_Y],
+                                         .mid = mid,
+                                         .n = g->T});
+    tap_at(taps, TAP_EXPERT_MID, g->l, g->st, mid, g->T);
+}
+
+/* ---------------------------------------------------------------- the layer, spec 3.3 */
+
+void deepseek4_layer_run(const void *model, struct step *step, int l)
+{
+    const struct deepseek4_model *m = model;
+    struct stage g = stage_begin(m, step, step->rows.n);
+    struct dev_buf *const *b = g.y->buf;
+    g.l = l;
+    g.w = &m->layer[l];
+    g.ls = &m->shape.layer[l];
+    g.op->set_rows(g.st, &step->rows);
+    segments_bind(&g);
+
+    hc_pre(&g, step->carry, &g.w->hc_attn, false);
+    norm(&g, b[S_X], b[S_XN], g.w->attn_norm, 1, g.s->D);
+    tap_at(step->taps, TAP_ATTN_IN, l, g.st, b[S_XN], g.T);
+    attention(&g);
+    tap_at(step->taps, TAP_ATTN_OUT, l, g.st, b[S_Y], g.T);
+    hc_post(&g);
+
+    hc_pre(&g, step->carry, &g.w->hc_ffn, false);
+    norm(&g, b[S_X], b[S_XN], g.w->ffn_norm, 1, g.s->D);
+    tap_at(step->taps, TAP_FFN_IN, l, g.st, b[S_XN], g.T);
+    moe(&g);
+    tap_at(step->taps, TAP_FFN_OUT, l, g.st, b[S_Y], g.T);
+    hc_post(&g);
+    tap_at(step->taps, TAP_LAYER_OUT, l, g.st, step->carry, g.T);
+}
+
+/* ---------------------------------------------------------------- ends of the model */
+
+int deepseek4_prepare(const void *model, struct step *step, struct err *e)
+{
+    const struct deepseek4_model *m = model;
+    struct rows *r = &step->rows;
+    for (int i = 0; i < r->n; i++) {
+        r->raw_first[i] = r->pos[i] < m->shape.W ? 0 : r->pos[i] - m->shape.W + 1;
+        r->raw_last[i] = r->pos[i];
+    }
+    for (int i = 0; i < r->n_segments; i++) {
+        const int rc = deepseek4_state_prepare(step->state[i], &r->segments[i], e);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+void deepseek4_embed(const void *model, struct step *step)
+{
+    const struct deepseek4_model *m = model;
+    const struct dev_ops *op = step->stream->dev->op;
+    op->set_rows(step->stream, &step->rows);
+    op->embed(
+        step->stream,
+        &(struct embed_args){.table = m->embedding.mat, .out = step->carry, .copies = m->shape.n, .n = step->rows.n});
+}
+
+void deepseek4_head(const void *model, struct step *step, const int *row, int n, struct dev_buf *logits)
+{
+    const struct deepseek4_model *m = model;
+    struct stage g = stage_begin(m, step, n);
+    struct dev_buf *const *b = g.y->buf;
+    g.op->set_rows(g.st, &step->rows);
+    g.op->gather(g.st, &(struct gather_args){.x = step->carry, .out = b[S_HEAD], .row = row, .n = n});
+    hc_pre(&g, b[S_HEAD], &m->output_hc, true);
+    norm(&g, b[S_X], b[S_XN], m->output_norm, 1, g.s->D);
+    linear_input_renew(&g.y->head);
+    linear(g.st, &g.y->head, &m->output, logits, n);
+}
+
+void deepseek4_commit(const void *model, struct step *step, int segment, int n)
+{
+    (void)model;
+    deepseek4_state_commit(step->state[segment], &step->rows.segments[segment], n);
+}

@@ -1,0 +1,166 @@
+/* Structures of the DeepSeek V4 family, one per lifetime: shape and weights (model), scratch, state. */
+#ifndef MODELS_DEEPSEEK4_INTERNAL_H
+#define MODELS_DEEPSEEK4_INTERNAL_H
+#include "models/block/linear.h"
+#include "models/family.h"
+
+/* ---------------------------------------------------------------- shape: letters of spec deepseek-v4 */
+
+struct deepseek4_layer_shape {
+    int ratio;                  /* rho: 0, or the length of a compressed window */
+    bool indexed;               /* ratio is the overlapping one: windows overlap and an indexer selects */
+    bool hashed;                /* experts by token id */
+    int E, K;                   /* experts, experts per token */
+    double clamp, shared_clamp; /* of SwiGLU; <= 1e-6: none */
+};
+
+struct deepseek4_shape {
+    int L, D, V, H, d, r, G, Rq, Ro, W;
+    int IH, ID, IK;    /* indexer heads, width, top-k */
+    int n, iterations; /* hyper-connection streams, Sinkhorn iterations */
+    double hc_eps, eps;
+    double route_scale;
+    bool route_norm;
+    bool hadamard;
+    struct row_format kv_row, index_row; /* stored rows */
+    struct deepseek4_layer_shape *layer; /* [L] */
+};
+
+enum { DEEPSEEK4_ROUTE_FLOOR_LOG2 = -14 };
+
+int deepseek4_shape_read(const struct canonical *c, const struct bind_options *o, struct deepseek4_shape *s,
+                         struct err *e);
+void deepseek4_shape_free(struct deepseek4_shape *s);
+/* Rotation frequencies [r/2]: plain, or the YaRN form of layers with a compressor (spec 3.4). */
+void deepseek4_frequencies(const struct canonical *c, int r, bool compressed, double *freq);
+
+/* ---------------------------------------------------------------- weights */
+
+struct deepseek4_hc {
+    struct weight fn;
+    struct dev_mat *base, *scale;
+};
+
+/* One compressor lane: attention (width d) or indexer (width ID). */
+struct deepseek4_lane {
+    struct weight kv, gate;
+    struct dev_mat *ape, *norm;
+};
+
+struct deepseek4_layer {
+    struct deepseek4_hc hc_attn, hc_ffn;
+    struct dev_mat *attn_norm, *ffn_norm, *q_a_norm, *kv_norm, *sinks;
+    struct weight q_a, q_b, kv, out_a, out_b;
+    struct deepseek4_lane attn_lane, index_lane; /* where ratio != 0; where indexed */
+    struct weight index_q, index_proj;           /* where indexed */
+    struct weight router;
+    struct dev_mat *router_bias, *router_table; /* one of both, or no bias */
+    struct weight shared_gate, shared_up, shared_down;
+};
+
+struct deepseek4_model {
+    struct deepseek4_shape shape;
+    struct dev *dev;
+    int draft_max;
+    struct dev_rope *rope_plain, *rope_compressed;
+    struct weight embedding, output;
+    struct dev_mat *output_norm;
+    struct deepseek4_hc output_hc;
+    struct deepseek4_layer *layer; /* [L] */
+    struct experts *experts;
+    /* Which activation formats the matrices at each input need: bits 1 << enum act_format. */
+    unsigned in_attn, in_qr, in_heads, in_low, in_head;
+};
+
+int deepseek4_weights_bind(const struct canonical *c, struct deepseek4_model *m, struct err *e);
+void deepseek4_weights_free(struct deepseek4_model *m);
+
+/* ---------------------------------------------------------------- scratch: rows of one layer call, T = most rows */
+
+enum deepseek4_scratch_id {
+    S_FLAT, /* [T][1][n*D] normed streams */
+    S_MIX,  /* [T][1][2n+n^2] hyper-connection gates */
+    S_X,    /* [T][1][D] input of a sublayer, before its norm */
+    S_XN,   /* [T][1][D] after it */
+    S_QR,   /* [T][1][Rq] */
+    S_Q,    /* [T][H][d] */
+    S_KV,   /* [T][1][d] */
+    S_RAW,  /* [T] packed kv rows */
+    S_WIDE_KV,
+    S_WIDE_GATE, /* [T][1][2d] projections of an overlapping compressor */
+    S_LANE_KV,
+    S_LANE_GATE, /* [T][1][d] of a plain one */
+    S_INDEX_KV,
+    S_INDEX_GATE, /* [T][1][2*ID] of the indexer's */
+    S_INDEX_Q,    /* [T][IH][ID] */
+    S_INDEX_W,    /* [T][1][IH] */
+    S_SELECT,     /* [T][1][1+IK] I32 */
+    S_O,          /* [T][H][d] attention output */
+    S_LOW,        /* [T][1][G*Ro] */
+    S_Y,          /* [T][1][D] output of a sublayer */
+    S_ROUTER,     /* [T][1][E] */
+    S_IDS,        /* [T][1][K] I32 */
+    S_WEIGHTS,    /* [T][1][K] */
+    S_HEAD,       /* [T][1][n*D] gathered streams */
+    S_COUNT
+};
+
+struct deepseek4_scratch {
+    struct dev *dev;
+    struct dev_buf *buf[S_COUNT];
+    struct dev_buf *o_groups;                          /* S_O as [T][G][H*d/G] */
+    struct dev_buf *act[5][ACT_COUNT];                 /* owners of the quantised forms below */
+    struct linear_input attn_in, qr, heads, low, head; /* inputs of matrices */
+    /* Handles of the step's segments for the layer at work. */
+    struct dev_ring **ring[5];
+    struct dev_store **store[2];
+};
+enum { RING_RAW, RING_KV, RING_SCORE, RING_INDEX_KV, RING_INDEX_SCORE, RING_COUNT };
+enum { STORE_KV, STORE_INDEX, STORE_COUNT };
+
+size_t deepseek4_scratch_bytes(const void *model, int n_rows, int n_segments);
+int deepseek4_scratch_create(const void *model, int n_rows, int n_segments, void **scratch, struct err *e);
+void deepseek4_scratch_free(void *scratch);
+
+/* ---------------------------------------------------------------- state of a session */
+
+struct deepseek4_layer_state {
+    struct dev_ring *ring[RING_COUNT]; /* NULL where the layer has none */
+    struct dev_store *store[STORE_COUNT];
+};
+
+struct deepseek4_state {
+    const struct deepseek4_model *model;
+    int ctx;
+    int length;                          /* committed tokens */
+    int high;                            /* one behind the highest position written into the current banks */
+    int floor;                           /* lowest position that rewind can reach without an anchor */
+    struct deepseek4_layer_state *layer; /* [L] */
+};
+
+size_t deepseek4_state_bytes(const void *model, int ctx);
+int deepseek4_state_create(const void *model, int ctx, void **state, struct err *e);
+void deepseek4_state_free(void *state);
+int deepseek4_state_fork(void *dst, const void *src, struct err *e);
+int deepseek4_state_length(const void *state);
+/* Makes room for a segment's rows; from here on the rows of a small step may overwrite ring slots. */
+int deepseek4_state_prepare(struct deepseek4_state *s, const struct segment *seg, struct err *e);
+void deepseek4_state_commit(struct deepseek4_state *s, const struct segment *seg, int n);
+bool deepseek4_rewind(void *state, int pos);
+size_t deepseek4_anchor_bytes(const void *state);
+void deepseek4_anchor_take(const void *state, void *dst);
+void deepseek4_anchor_restore(void *state, int pos, const void *src);
+size_t deepseek4_rows_bytes(const void *state);
+void deepseek4_rows_take(const void *state, void *dst);
+size_t deepseek4_rows_bytes_at(const void *model, int pos);
+int deepseek4_rows_restore(void *state, int pos, const void *src, struct err *e);
+
+/* ---------------------------------------------------------------- forward */
+
+int deepseek4_prepare(const void *model, struct step *s, struct err *e);
+void deepseek4_embed(const void *model, struct step *s);
+void deepseek4_layer_run(const void *model, struct step *s, int l);
+void deepseek4_head(const void *model, struct step *s, const int *row, int n, struct dev_buf *logits);
+void deepseek4_commit(const void *model, struct step *s, int segment, int n);
+
+#endif

@@ -1,0 +1,186 @@
+/* Scratch rows of one layer call: a table of buffers whose sum is part of the memory plan. */
+#include "models/deepseek4/deepseek4_internal.h"
+#include "base/mem.h"
+
+static struct buf_desc floats(int rows, int groups, int width)
+{
+    return (struct buf_desc){.kind = BUF_FLOAT, .rows = rows, .groups = groups, .width = width};
+}
+
+static int most_experts(const struct deepseek4_shape *s, bool used)
+{
+    int most = 1;
+    for (int l = 0; l < s->L; l++) {
+        const int v = used ? s->layer[l].K : s->layer[l].E;
+        if (v > most) most = v;
+    }
+    return most;
+}
+
+/* Description of buffer id for T rows; width 0: the model needs none. */
+static struct buf_desc describe(const struct deepseek4_shape *s, enum deepseek4_scratch_id id, int T)
+{
+    bool plain = false, indexed = false;
+    for (int l = 0; l < s->L; l++) {
+        plain |= s->layer[l].ratio && !s->layer[l].indexed;
+        indexed |= s->layer[l].indexed;
+    }
+    switch (id) {
+    case S_FLAT:
+    case S_HEAD:
+        return floats(T, 1, s->n * s->D);
+    case S_MIX:
+        return floats(T, 1, 2 * s->n + s->n * s->n);
+    case S_X:
+    case S_XN:
+    case S_Y:
+        return floats(T, 1, s->D);
+    case S_QR:
+        return floats(T, 1, s->Rq);
+    case S_Q:
+    case S_O:
+        return floats(T, s->H, s->d);
+    case S_KV:
+        return floats(T, 1, s->d);
+    case S_RAW:
+        return (struct buf_desc){.kind = BUF_PACKED, .rows = T, .groups = 1, .width = s->d, .fmt = s->kv_row};
+    case S_WIDE_KV:
+    case S_WIDE_GATE:
+        return floats(T, 1, indexed ? 2 * s->d : 0);
+    case S_LANE_KV:
+    case S_LANE_GATE:
+        return floats(T, 1, plain ? s->d : 0);
+    case S_INDEX_KV:
+    case S_INDEX_GATE:
+        return floats(T, 1, indexed ? 2 * s->ID : 0);
+    case S_INDEX_Q:
+        return floats(T, s->IH, indexed ? s->ID : 0);
+    case S_INDEX_W:
+        return floats(T, 1, indexed ? s->IH : 0);
+    case S_SELECT:
+        return (struct buf_desc){.kind = BUF_I32, .rows = T, .groups = 1, .width = indexed ? 1 + s->IK : 0};
+    case S_LOW:
+        return floats(T, 1, s->G * s->Ro);
+    case S_ROUTER:
+        return floats(T, 1, most_experts(s, false));
+    case S_IDS:
+        return (struct buf_desc){.kind = BUF_I32, .rows = T, .groups = 1, .width = most_experts(s, true)};
+    case S_WEIGHTS:
+        return floats(T, 1, most_experts(s, true));
+    case S_COUNT:
+        break;
+    }
+    return floats(T, 1, 0);
+}
+
+/* Quantised forms of the inputs of matrices: site i, format f. */
+struct site {
+    unsigned formats;
+    int groups, width;
+};
+
+static void sites(const struct deepseek4_model *m, struct site site[5])
+{
+    const struct deepseek4_shape *s = &m->shape;
+    site[0] = (struct site){m->in_attn, 1, s->D};
+    site[1] = (struct site){m->in_qr, 1, s->Rq};
+    site[2] = (struct site){m->in_heads, s->G, s->H * s->d / s->G};
+    site[3] = (struct site){m->in_low, 1, s->G * s->Ro};
+    site[4] = (struct site){m->in_head, 1, s->D};
+}
+
+static struct buf_desc describe_act(const struct site *site, int f, int T)
+{
+    const bool wanted = f != ACT_F32 && (site->formats >> f & 1);
+    return (struct buf_desc){.kind = BUF_ACT,
+                             .rows = T,
+                             .groups = site->groups,
+                             .width = wanted ? site->width : 0,
+                             .act = (enum act_format)f};
+}
+
+size_t deepseek4_scratch_bytes(const void *model, int n_rows, int n_segments)
+{
+    const struct deepseek4_model *m = model;
+    size_t sum = (size_t)n_segments * (RING_COUNT + STORE_COUNT) * sizeof(void *);
+    for (int id = 0; id < S_COUNT; id++) {
+        const struct buf_desc b = describe(&m->shape, (enum deepseek4_scratch_id)id, n_rows);
+        if (b.width) sum += m->dev->op->buf_bytes(m->dev, &b);
+    }
+    struct site site[5];
+    sites(m, site);
+    for (int i = 0; i < 5; i++)
+        for (int f = 0; f < ACT_COUNT; f++) {
+            const struct buf_desc b = describe_act(&site[i], f, n_rows);
+            if (b.width) sum += m->dev->op->buf_bytes(m->dev, &b);
+        }
+    return sum;
+}
+
+static bool buf_make(struct dev *dev, const struct buf_desc *b, struct dev_buf **out)
+{
+    if (b->width) *out = dev->op->buf_create(dev, b);
+    return !b->width || *out;
+}
+
+static bool inputs_make(const struct deepseek4_model *m, struct deepseek4_scratch *y, int n_rows)
+{
+    struct linear_input *const input[5] = {&y->attn_in, &y->qr, &y->heads, &y->low, &y->head};
+    struct dev_buf *const rows[5] = {y->buf[S_XN], y->buf[S_QR], y->o_groups, y->buf[S_LOW], y->buf[S_XN]};
+    struct site site[5];
+    sites(m, site);
+    for (int i = 0; i < 5; i++) {
+        input[i]->rows = rows[i];
+        for (int f = 0; f < ACT_COUNT; f++) {
+            const struct buf_desc b = describe_act(&site[i], f, n_rows);
+            if (!buf_make(m->dev, &b, &y->act[i][f])) return false;
+            input[i]->act[f] = y->act[i][f];
+        }
+    }
+    return true;
+}
+
+static bool handles_make(struct deepseek4_scratch *y, int n_segments)
+{
+    for (int i = 0; i < RING_COUNT; i++)
+        if (!(y->ring[i] = mem_try((size_t)n_segments * sizeof *y->ring[i]))) return false;
+    for (int i = 0; i < STORE_COUNT; i++)
+        if (!(y->store[i] = mem_try((size_t)n_segments * sizeof *y->store[i]))) return false;
+    return true;
+}
+
+int deepseek4_scratch_create(const void *model, int n_rows, int n_segments, void **scratch, struct err *e)
+{
+    const struct deepseek4_model *m = model;
+    struct deepseek4_scratch *y = mem_alloc(sizeof *y);
+    y->dev = m->dev;
+    bool ok = handles_make(y, n_segments);
+    for (int id = 0; id < S_COUNT && ok; id++) {
+        const struct buf_desc b = describe(&m->shape, (enum deepseek4_scratch_id)id, n_rows);
+        ok = buf_make(m->dev, &b, &y->buf[id]);
+    }
+    ok = ok && (y->o_groups = m->dev->op->buf_alias(y->buf[S_O], m->shape.G, m->shape.H * m->shape.d / m->shape.G));
+    ok = ok && inputs_make(m, y, n_rows);
+    if (ok) {
+        *scratch = y;
+        return 0;
+    }
+    deepseek4_scratch_free(y);
+    return err_set(e, ERR_MEMORY, "out of memory for the scratch rows of %d-row steps; use a smaller prefill chunk",
+                   n_rows);
+}
+
+void deepseek4_scratch_free(void *scratch)
+{
+    struct deepseek4_scratch *y = scratch;
+    if (!y) return;
+    for (int i = 0; i < 5; i++)
+        for (int f = 0; f < ACT_COUNT; f++)
+            if (y->act[i][f]) y->dev->op->buf_free(y->act[i][f]);
+    if (y->o_groups) y->dev->op->buf_free(y->o_groups);
+    for (int id = 0; id < S_COUNT; id++)
+        if (y->buf[id]) y->dev->op->buf_free(y->buf[id]);
+    for (int i = 0; i < RING_COUNT; i++) mem_free(y->ring[i]);
+    for (int i = 0; i < STORE_COUNT; i++) mem_free(y->store[i]);
+    mem_free(y);
+}
