@@ -1,5 +1,6 @@
 /* GGUF files: bytes <-> directory of metadata and tensors. Strict: every field is validated before use (spec
- * gguf-and-quants 1.3, dialects 3). Does not know what a tensor means. A reader never allocates more than the file's size. */
+ * gguf-and-quants 1.3, dialects 3). Does not know what a tensor means. Memory grows with the records that were read and
+ * found whole, never by a count that the file merely states. */
 #ifndef GGUF_GGUF_H
 #define GGUF_GGUF_H
 #include <stdbool.h>
@@ -57,7 +58,8 @@ const struct gguf_tensor *gguf_tensor_at(const struct gguf *g, uint64_t i);
 const struct gguf_tensor *gguf_tensor_find(const struct gguf *g, const char *name, uint64_t n);
 
 /* Element i of a value as a number. Integers: any integer width or bool; a negative or too large value, a float or a
- * string is an error that names the key. Floats: f32, f64 or any integer, finite. */
+ * string is an error that names the key. Floats: f32, f64 or any integer, finite. Bools: bool, or an integer 0 or 1.
+ * The errors do not name the file: the caller wraps them with gguf_path. */
 int gguf_u64(const struct gguf_kv *kv, uint64_t i, uint64_t *v, struct err *e);
 int gguf_i64(const struct gguf_kv *kv, uint64_t i, int64_t *v, struct err *e);
 int gguf_f64(const struct gguf_kv *kv, uint64_t i, double *v, struct err *e);

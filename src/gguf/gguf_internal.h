@@ -1,0 +1,30 @@
+/* Shared by reader, values and writer. */
+#ifndef GGUF_GGUF_INTERNAL_H
+#define GGUF_GGUF_INTERNAL_H
+#include "gguf/gguf.h"
+
+enum { GGUF_MAX_KEY = 65535, GGUF_MAX_DIMS = 4, GGUF_DEFAULT_ALIGN = 32 };
+
+#define GGUF_ALIGN_KEY "general.alignment"
+
+/* Bytes of one element; 0 for strings, arrays and numbers that are no type. */
+unsigned gguf_type_bytes(uint32_t type);
+const char *gguf_type_name(uint32_t type);
+
+/* Little-endian unsigned number of n <= 8 bytes, at any address. */
+uint64_t gguf_load(const uint8_t *p, unsigned n);
+
+/* Name or key for a message: quoted, bytes that are not printable ASCII as \xNN, long ones cut. */
+struct gguf_shown {
+    char text[128];
+};
+struct gguf_shown gguf_show(const char *p, uint64_t n);
+
+/* Checks n_dims, ne and (where the type is known) the row length; sets bytes. Nothing of t but these and type is used.
+ */
+int gguf_tensor_measure(struct gguf_tensor *t, struct err *e);
+
+/* An alignment must be a power of two. */
+int gguf_align_check(uint64_t align, struct err *e);
+
+#endif

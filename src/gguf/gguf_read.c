@@ -1,0 +1,491 @@
+/* Reader: header, metadata records, tensor records (byte tables: spec gguf-and-quants 1.1).
+ *
+ * One cursor walks the file once; take() is the only way to bytes and keeps every read inside the file. Tables grow
+ * with the records that were actually found. Errors are sticky in the cursor; the sentence gets its context (file,
+ * record, name) once, at the end. */
+#include "gguf/gguf.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/strmap.h"
+#include "gguf/gguf_internal.h"
+#include "quant/quant.h"
+
+/* Smallest records: key or name length + 1 byte of key, type + 1 byte of value; n_dims, type, offset. */
+enum { HEADER_BYTES = 24, MIN_KV_BYTES = 8 + 1 + 4 + 1, MIN_TENSOR_BYTES = 8 + 4 + 4 + 8, FIRST_CAP = 64 };
+
+struct gguf {
+    const uint8_t *data;
+    uint64_t size;
+    char *name;
+    struct file_map *map; /* NULL: the caller's memory */
+    struct gguf_kv *kv;
+    struct gguf_tensor *tensor;
+    uint64_t n_kv, n_tensors;    /* complete records */
+    struct strmap *keys, *names; /* to indices */
+};
+
+/* What the cursor is in, for messages. */
+enum part { IN_FILE, IN_KV, IN_TENSOR };
+
+struct cursor {
+    struct gguf *g;
+    struct err err;
+    uint64_t at;
+    uint64_t n_kv, n_tensors; /* as stated */
+    enum part part;
+    uint64_t i;            /* record */
+    struct gguf_str label; /* its key or name, once read */
+};
+
+static uint64_t left(const struct cursor *c)
+{
+    return c->g->size - c->at;
+}
+
+/* The next n bytes, or NULL and an error. */
+static const uint8_t *take(struct cursor *c, uint64_t n, const char *field)
+{
+    if (c->err.code) return NULL;
+    if (n > left(c)) {
+        err_set(&c->err, ERR_FORMAT,
+                "%s at byte %" PRIu64 " needs %" PRIu64 " bytes, the file has %" PRIu64
+                " more: it is cut short or damaged",
+                field, c->at, n, left(c));
+        return NULL;
+    }
+    const uint8_t *p = c->g->data + c->at;
+    c->at += n;
+    return p;
+}
+
+/* 0 after an error. */
+static uint64_t take_number(struct cursor *c, unsigned n, const char *field)
+{
+    const uint8_t *p = take(c, n, field);
+    return p ? gguf_load(p, n) : 0;
+}
+
+static struct gguf_str take_string(struct cursor *c, const char *field)
+{
+    struct gguf_str s = {.n = take_number(c, 8, field)};
+    s.p = (const char *)take(c, s.n, field);
+    return s;
+}
+
+/* Key or tensor name: becomes the record's label in messages. */
+static struct gguf_str take_label(struct cursor *c, const char *field)
+{
+    struct gguf_str s = {.n = take_number(c, 8, field)};
+    if (s.n > GGUF_MAX_KEY)
+        err_set(&c->err, ERR_FORMAT, "%s of %" PRIu64 " bytes; at most %d are allowed", field, s.n, GGUF_MAX_KEY);
+    s.p = (const char *)take(c, s.n, field);
+    if (s.p) c->label = s;
+    return s;
+}
+
+/* Makes room for element n of a table of elements of `bytes`; the table's capacity is the next power of two. */
+static bool widen(struct cursor *c, void **table, uint64_t n, size_t bytes)
+{
+    if (c->err.code) return false;
+    if (n && (n < FIRST_CAP || (n & (n - 1)))) return true;
+    const uint64_t cap = n ? n * 2 : FIRST_CAP;
+    void *wider = cap <= SIZE_MAX / bytes ? mem_try((size_t)cap * bytes) : NULL;
+    if (!wider) {
+        err_set(&c->err, ERR_MEMORY, "no memory for a table of %" PRIu64 " records", cap);
+        return false;
+    }
+    if (n) memcpy(wider, *table, (size_t)n * bytes);
+    mem_free(*table);
+    *table = wider;
+    return true;
+}
+
+static void note_name(struct cursor *c, struct strmap *map, struct gguf_str name, const char *field)
+{
+    if (c->err.code) return;
+    const int rc = strmap_put(map, name.p, (size_t)name.n, c->i);
+    uint64_t first = 0;
+    if (rc < 0) err_set(&c->err, ERR_MEMORY, "no memory for its name");
+    if (rc == 0 && strmap_get(map, name.p, (size_t)name.n, &first))
+        err_set(&c->err, ERR_FORMAT, "the %s is given twice, first by record %" PRIu64 "; it must be unique", field,
+                first);
+}
+
+static void read_header(struct cursor *c)
+{
+    if (left(c) < HEADER_BYTES) {
+        err_set(&c->err, ERR_FORMAT, "the file has %" PRIu64 " bytes; a GGUF header has %d", left(c), HEADER_BYTES);
+        return;
+    }
+    const uint8_t *magic = take(c, 4, "magic");
+    const uint32_t version = (uint32_t)take_number(c, 4, "version");
+    c->n_tensors = take_number(c, 8, "n_tensors");
+    c->n_kv = take_number(c, 8, "n_kv");
+    if (memcmp(magic, "GGUF", 4))
+        err_set(&c->err, ERR_FORMAT, "not a GGUF file: it begins with bytes %02X %02X %02X %02X, not \"GGUF\"",
+                magic[0], magic[1], magic[2], magic[3]);
+    else if (version && !(version & 0xFFFF))
+        err_set(&c->err, ERR_FORMAT,
+                "written on a machine of the other byte order (version field 0x%08" PRIX32
+                "); only little-endian files can be read",
+                version);
+    else if (version != 2 && version != 3)
+        err_set(&c->err, ERR_FORMAT, "GGUF version %" PRIu32 "; versions 2 and 3 can be read", version);
+    else if (c->n_kv > left(c) / MIN_KV_BYTES)
+        err_set(&c->err, ERR_FORMAT,
+                "n_kv = %" PRIu64 "; the file's %" PRIu64 " bytes have room for %" PRIu64 " at most", c->n_kv,
+                c->g->size, left(c) / MIN_KV_BYTES);
+    else if (c->n_tensors > left(c) / MIN_TENSOR_BYTES)
+        err_set(&c->err, ERR_FORMAT,
+                "n_tensors = %" PRIu64 "; the file's %" PRIu64 " bytes have room for %" PRIu64 " at most", c->n_tensors,
+                c->g->size, left(c) / MIN_TENSOR_BYTES);
+}
+
+static void take_type(struct cursor *c, enum gguf_type *type, const char *field)
+{
+    const uint32_t v = (uint32_t)take_number(c, 4, field);
+    if (v >= GGUF_TYPE_COUNT)
+        err_set(&c->err, ERR_FORMAT, "%s %" PRIu32 "; 0 to %d are allowed", field, v, GGUF_TYPE_COUNT - 1);
+    *type = c->err.code ? GGUF_U8 : (enum gguf_type)v;
+}
+
+/* Strings are walked before memory is taken for their offsets. */
+static void read_strings(struct cursor *c, struct gguf_kv *kv)
+{
+    const uint64_t start = c->at;
+    for (uint64_t i = 0; i < kv->count && !c->err.code; i++) take_string(c, "string of the array");
+    if (c->err.code || !kv->count) return;
+    uint64_t *at = kv->count <= SIZE_MAX / sizeof *at ? mem_try((size_t)kv->count * sizeof *at) : NULL;
+    if (!at) {
+        err_set(&c->err, ERR_MEMORY, "no memory for the offsets of %" PRIu64 " strings", kv->count);
+        return;
+    }
+    c->at = start;
+    for (uint64_t i = 0; i < kv->count; i++) {
+        at[i] = c->at - start;
+        take_string(c, "string of the array");
+    }
+    kv->str_at = at;
+}
+
+static void read_array(struct cursor *c, struct gguf_kv *kv)
+{
+    take_type(c, &kv->elem, "element type");
+    kv->count = take_number(c, 8, "element count");
+    if (kv->elem == GGUF_ARRAY)
+        err_set(&c->err, ERR_FORMAT, "array of arrays; elements must be numbers, bools or strings");
+    if (c->err.code) return;
+    const unsigned bytes = kv->elem == GGUF_STRING ? 8 : gguf_type_bytes(kv->elem);
+    if (kv->count > left(c) / bytes) {
+        err_set(&c->err, ERR_FORMAT,
+                "array of %" PRIu64 " elements of type %s; the file has %" PRIu64 " bytes more, room for %" PRIu64,
+                kv->count, gguf_type_name(kv->elem), left(c), left(c) / bytes);
+        return;
+    }
+    kv->data = c->g->data + c->at;
+    if (kv->elem == GGUF_STRING)
+        read_strings(c, kv);
+    else
+        take(c, kv->count * bytes, "array");
+}
+
+static void warn_odd_bools(const struct cursor *c, const struct gguf_kv *kv)
+{
+    for (uint64_t i = 0; i < kv->count; i++)
+        if (kv->data[i] > 1) {
+            log_msg(LOG_WARN, "gguf", "%s: metadata %s: bool byte %u, taken as true; 0 and 1 are allowed", c->g->name,
+                    gguf_show(kv->key.p, kv->key.n).text, kv->data[i]);
+            return;
+        }
+}
+
+static void read_kv(struct cursor *c, struct gguf_kv *kv)
+{
+    kv->key = take_label(c, "key");
+    if (!c->err.code && !kv->key.n) err_set(&c->err, ERR_FORMAT, "the key is empty; it needs at least 1 byte");
+    note_name(c, c->g->keys, kv->key, "key");
+    take_type(c, &kv->type, "value type");
+    if (c->err.code) return;
+    kv->elem = kv->type;
+    kv->count = 1;
+    if (kv->type == GGUF_ARRAY) {
+        read_array(c, kv);
+    } else {
+        kv->data = c->g->data + c->at;
+        if (kv->type == GGUF_STRING)
+            take_string(c, "string");
+        else
+            take(c, gguf_type_bytes(kv->type), "value");
+    }
+    if (!c->err.code && kv->elem == GGUF_BOOL) warn_odd_bools(c, kv);
+}
+
+static void read_metadata(struct cursor *c)
+{
+    struct gguf *g = c->g;
+    c->part = IN_KV;
+    for (c->i = 0; c->i < c->n_kv && widen(c, (void **)&g->kv, c->i, sizeof *g->kv); c->i++) {
+        c->label = (struct gguf_str){0};
+        g->n_kv = c->i + 1;
+        read_kv(c, &g->kv[c->i]);
+        if (c->err.code) return;
+    }
+}
+
+static uint64_t read_alignment(struct cursor *c)
+{
+    uint64_t align = GGUF_DEFAULT_ALIGN;
+    const struct gguf_kv *kv = c->err.code ? NULL : gguf_kv_find(c->g, GGUF_ALIGN_KEY);
+    if (!kv) return align;
+    c->i = (uint64_t)(kv - c->g->kv);
+    c->label = kv->key;
+    if (kv->type == GGUF_ARRAY)
+        err_set(&c->err, ERR_FORMAT, "an array; it must be one integer");
+    else if (!gguf_u64(kv, 0, &align, &c->err))
+        gguf_align_check(align, &c->err);
+    return align;
+}
+
+static void read_tensor(struct cursor *c, struct gguf_tensor *t, uint64_t align)
+{
+    t->name = take_label(c, "name");
+    note_name(c, c->g->names, t->name, "name");
+    const uint64_t n_dims = take_number(c, 4, "n_dims");
+    t->n_dims = n_dims > INT32_MAX ? INT32_MAX : (int)n_dims;
+    for (int d = 0; d < GGUF_MAX_DIMS; d++) t->ne[d] = d < t->n_dims ? take_number(c, 8, "dims") : 1;
+    if (t->n_dims > GGUF_MAX_DIMS) gguf_tensor_measure(t, &c->err); /* what follows is not where it seems to be */
+    t->type = (uint32_t)take_number(c, 4, "type");
+    t->offset = take_number(c, 8, "offset");
+    if (c->err.code || gguf_tensor_measure(t, &c->err)) return;
+    if (t->offset & (align - 1))
+        err_set(&c->err, ERR_FORMAT, "offset %" PRIu64 "; it must be a multiple of the alignment %" PRIu64, t->offset,
+                align);
+}
+
+static void read_tensors(struct cursor *c, uint64_t align)
+{
+    struct gguf *g = c->g;
+    if (c->err.code) return;
+    c->part = IN_TENSOR;
+    for (c->i = 0; c->i < c->n_tensors && widen(c, (void **)&g->tensor, c->i, sizeof *g->tensor); c->i++) {
+        c->label = (struct gguf_str){0};
+        g->n_tensors = c->i + 1;
+        read_tensor(c, &g->tensor[c->i], align);
+        if (c->err.code) return;
+    }
+}
+
+/* A tensor of unknown type has at least one byte. */
+static uint64_t extent(const struct gguf_tensor *t)
+{
+    return t->bytes ? t->bytes : 1;
+}
+
+static void at_tensor(struct cursor *c, uint64_t i)
+{
+    c->part = IN_TENSOR;
+    c->i = i;
+    c->label = c->g->tensor[i].name;
+}
+
+/* Makes offsets absolute and compares the end that they state with the file's. Returns the first tensor that is not
+ * whole, n_tensors if all are. */
+static uint64_t place_tensors(struct cursor *c, uint64_t align, uint64_t *end)
+{
+    struct gguf *g = c->g;
+    uint64_t start, missing = g->n_tensors;
+    *end = 0;
+    if (!u64_align_up(c->at, align, &start)) start = UINT64_MAX;
+    for (uint64_t i = 0; i < g->n_tensors; i++) {
+        struct gguf_tensor *t = &g->tensor[i];
+        uint64_t last;
+        if (!u64_add(t->offset, start, &t->offset) || !u64_add(t->offset, extent(t), &last)) {
+            at_tensor(c, i);
+            err_set(&c->err, ERR_FORMAT, "offset or size passes 2^64; its data must lie inside the file");
+            return i;
+        }
+        if (last > *end) *end = last;
+        if (last > g->size && i < missing) missing = i;
+    }
+    return missing;
+}
+
+static void check_inside(struct cursor *c, uint64_t align)
+{
+    uint64_t end;
+    if (c->err.code) return;
+    const uint64_t missing = place_tensors(c, align, &end);
+    if (c->err.code || missing == c->g->n_tensors) return;
+    const struct gguf_str name = c->g->tensor[missing].name;
+    c->part = IN_FILE;
+    err_set(&c->err, ERR_FORMAT,
+            "header says %" PRIu64 " bytes, file has %" PRIu64
+            ": the download is incomplete (tensor %s is the first that is not whole)",
+            end, c->g->size, gguf_show(name.p, name.n).text);
+}
+
+struct span {
+    uint64_t begin, end, i;
+};
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct span *x = a, *y = b;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    return x->i < y->i ? -1 : x->i > y->i;
+}
+
+static void check_overlap(struct cursor *c)
+{
+    const struct gguf *g = c->g;
+    if (c->err.code || !g->n_tensors) return;
+    struct span *s = mem_try((size_t)g->n_tensors * sizeof *s);
+    if (!s) {
+        err_set(&c->err, ERR_MEMORY, "no memory to compare the places of %" PRIu64 " tensors", g->n_tensors);
+        return;
+    }
+    for (uint64_t i = 0; i < g->n_tensors; i++)
+        s[i] = (struct span){g->tensor[i].offset, g->tensor[i].offset + extent(&g->tensor[i]), i};
+    qsort(s, (size_t)g->n_tensors, sizeof *s, by_begin);
+    for (uint64_t i = 1; i < g->n_tensors && !c->err.code; i++) {
+        if (s[i].begin >= s[i - 1].end) continue;
+        const struct gguf_str other = g->tensor[s[i - 1].i].name;
+        at_tensor(c, s[i].i);
+        err_set(&c->err, ERR_FORMAT,
+                "its data at byte %" PRIu64 " begins inside that of tensor %s (bytes %" PRIu64 " to %" PRIu64
+                "); tensors must not overlap",
+                s[i].begin, gguf_show(other.p, other.n).text, s[i - 1].begin, s[i - 1].end - 1);
+    }
+    mem_free(s);
+}
+
+static int report(struct cursor *c, struct err *e)
+{
+    const char *kind = c->part == IN_KV ? "metadata record" : "tensor record";
+    if (c->part == IN_FILE || c->err.code == ERR_MEMORY)
+        err_wrap(&c->err, "%s", c->g->name);
+    else if (c->label.p)
+        err_wrap(&c->err, "%s: %s %" PRIu64 " %s", c->g->name, kind, c->i, gguf_show(c->label.p, c->label.n).text);
+    else
+        err_wrap(&c->err, "%s: %s %" PRIu64, c->g->name, kind, c->i);
+    return err_set(e, c->err.code, "%s", c->err.msg);
+}
+
+static int parse(struct gguf *g, struct err *e)
+{
+    struct cursor c = {.g = g};
+    g->keys = strmap_new(0);
+    g->names = strmap_new(0);
+    if (!g->keys || !g->names)
+        err_set(&c.err, ERR_MEMORY, "no memory for the directory");
+    else
+        read_header(&c);
+    if (!c.err.code) read_metadata(&c);
+    const uint64_t align = read_alignment(&c);
+    read_tensors(&c, align);
+    check_inside(&c, align);
+    check_overlap(&c);
+    uint64_t lost;
+    if (g->map && file_map_lost(g->map, &lost)) {
+        err_clear(&c.err);
+        c.part = IN_FILE;
+        err_set(&c.err, ERR_IO, "byte %" PRIu64 " could not be read: the file changed or its disk fails", lost);
+    }
+    return c.err.code ? report(&c, e) : 0;
+}
+
+/* Takes over map. */
+static int open_bytes(const uint8_t *data, uint64_t n, const char *name, struct file_map *map, struct gguf **out,
+                      struct err *e)
+{
+    struct gguf *g = mem_alloc(sizeof *g);
+    *g = (struct gguf){.data = data, .size = n, .name = mem_strdup(name), .map = map};
+    const int rc = parse(g, e);
+    if (rc)
+        gguf_close(g);
+    else
+        *out = g;
+    return rc;
+}
+
+int gguf_open(const char *path, struct gguf **out, struct err *e)
+{
+    struct file_map *map;
+    *out = NULL;
+    const int rc = file_map_open(path, &map, e);
+    return rc ? rc : open_bytes(file_map_data(map), file_map_size(map), path, map, out, e);
+}
+
+int gguf_parse(const void *data, uint64_t n, const char *name, struct gguf **out, struct err *e)
+{
+    *out = NULL;
+    return open_bytes(data, n, name, NULL, out, e);
+}
+
+void gguf_close(struct gguf *g)
+{
+    if (!g) return;
+    for (uint64_t i = 0; i < g->n_kv; i++) mem_free((void *)(uintptr_t)g->kv[i].str_at);
+    mem_free(g->kv);
+    mem_free(g->tensor);
+    strmap_free(g->keys);
+    strmap_free(g->names);
+    file_map_close(g->map);
+    mem_free(g->name);
+    mem_free(g);
+}
+
+const char *gguf_path(const struct gguf *g)
+{
+    return g->name;
+}
+
+const uint8_t *gguf_data(const struct gguf *g)
+{
+    return g->data;
+}
+
+uint64_t gguf_size(const struct gguf *g)
+{
+    return g->size;
+}
+
+const struct file_map *gguf_map(const struct gguf *g)
+{
+    return g->map;
+}
+
+uint64_t gguf_n_kv(const struct gguf *g)
+{
+    return g->n_kv;
+}
+
+const struct gguf_kv *gguf_kv_at(const struct gguf *g, uint64_t i)
+{
+    return i < g->n_kv ? &g->kv[i] : NULL;
+}
+
+const struct gguf_kv *gguf_kv_find(const struct gguf *g, const char *key)
+{
+    uint64_t i;
+    return strmap_get(g->keys, key, strlen(key), &i) ? &g->kv[i] : NULL;
+}
+
+uint64_t gguf_n_tensors(const struct gguf *g)
+{
+    return g->n_tensors;
+}
+
+const struct gguf_tensor *gguf_tensor_at(const struct gguf *g, uint64_t i)
+{
+    return i < g->n_tensors ? &g->tensor[i] : NULL;
+}
+
+const struct gguf_tensor *gguf_tensor_find(const struct gguf *g, const char *name, uint64_t n)
+{
+    uint64_t i;
+    return n <= SIZE_MAX && strmap_get(g->names, name, (size_t)n, &i) ? &g->tensor[i] : NULL;
+}
