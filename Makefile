@@ -50,7 +50,7 @@ FUZZ_SECONDS ?= 10
 JOBS    ?= $(shell getconf _NPROCESSORS_ONLN)
 SUBMAKE  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) MODE=$(MODE) BUILD=$(BUILD)
 
-.PHONY: all debug asan tsan lib tests replays programs benches deps test nightly demo bench fuzz fuzzers check-includes format help clean
+.PHONY: all debug asan tsan lib tests replays programs benches deps test nightly demo bench fuzz fuzzers check-includes oracle format help clean
 .SECONDARY:
 all: programs
 debug asan tsan: ; $(MAKE) MODE=$@ all
@@ -126,6 +126,11 @@ bench: deps
 	@+$(SUBMAKE) benches
 	@echo "built: $(BENCH_BIN)"
 
+# Golden logits of an independent float64 implementation (Python with numpy) for the models of tests/support/oracle_cases.c.
+PYTHON ?= python3
+oracle: $(BUILD)/tests/oracle/write_models
+	tests/oracle/make_goldens.sh $< build/oracle $(PYTHON)
+
 format: ; clang-format -i $(shell git ls-files '*.c' '*.h')
 clean: ; rm -rf build
 
@@ -137,5 +142,6 @@ help:
 	@echo "make bench      build the benchmarks in bench/"
 	@echo "make fuzz       fuzz every reader of outside data, FUZZ_SECONDS=10 each (needs clang)"
 	@echo "make nightly    tests plain, with asan and with tsan, then a minute per fuzz target"
+	@echo "make oracle     recompute the golden logits of the small test models (PYTHON=python3 with numpy)"
 	@echo "make check-includes   includes that point upward"
 	@echo "make format     clang-format on all sources          make clean   remove build/"

@@ -1,0 +1,87 @@
+/* The judge against an independent float64 implementation, whole models, every position, roundings off and on. */
+#include "../support/model_run.h"
+#include "../support/oracle_cases.h"
+#include "base/mem.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static float *golden_read(const struct oracle_case *c)
+{
+    char path[256];
+    char *data;
+    size_t n;
+    struct err e = {0};
+    snprintf(path, sizeof path, "tests/golden/oracle_%s.bin", c->name);
+    if (file_read(path, 1 << 24, &data, &n, &e)) fail_msg("%s", e.msg);
+    assert_int_equal(n, (size_t)2 * (size_t)c->n_ids * (size_t)c->shape.V * sizeof(float));
+    return (float *)(void *)data;
+}
+
+/* Largest |difference| over largest |logit|, over all positions. */
+static double worst(const double *got, const float *want, int n)
+{
+    double diff = 0, top = 0;
+    for (int i = 0; i < n; i++) {
+        diff = fmax(diff, fabs(got[i] - (double)want[i]));
+        top = fmax(top, fabs((double)want[i]));
+    }
+    return diff / top;
+}
+
+/* Per position, so that one large logit elsewhere hides nothing. */
+static double worst_position(const double *got, const float *want, int n_pos, int V)
+{
+    double most = 0;
+    for (int t = 0; t < n_pos; t++)
+        most = fmax(most, worst(got + (size_t)t * (size_t)V, want + (size_t)t * (size_t)V, V));
+    return most;
+}
+
+static void compare(int i, bool sim)
+{
+    const struct oracle_case c = oracle_case_at(i);
+    const int V = c.shape.V;
+    char path[] = "/tmp/ds4_oracle_XXXXXX";
+    struct err e = {0};
+    close(mkstemp(path));
+    if (synth_deepseek4(path, &c.shape, &e)) fail_msg("%s", e.msg);
+    int32_t ids[4096];
+    oracle_case_ids(&c, ids);
+    float *want = golden_read(&c);
+    double *got = mem_alloc((size_t)c.n_ids * (size_t)V * sizeof *got);
+    struct model_run r;
+    model_run_open(&r, path, &(struct model_run_options){.backend = "ref", .kv_sim_off = !sim});
+    model_run_all(&r, ids, c.n_ids, 33, got);
+    const double d = worst_position(got, want + (sim ? (size_t)c.n_ids * (size_t)V : 0), c.n_ids, V);
+    print_message("%-14s roundings %-3s max |d logit| / max |logit| = %.2e\n", c.name, sim ? "on" : "off", d);
+    assert_true(d <= 2e-6);
+    model_run_close(&r);
+    mem_free(got);
+    mem_free(want);
+    unlink(path);
+}
+
+static void ref_equals_oracle_without_roundings(void **state)
+{
+    (void)state;
+    for (int i = 0; i < oracle_case_count(); i++) compare(i, false);
+}
+
+static void ref_equals_oracle_with_roundings(void **state)
+{
+    (void)state;
+    for (int i = 0; i < oracle_case_count(); i++) compare(i, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ref_equals_oracle_without_roundings),
+        cmocka_unit_test(ref_equals_oracle_with_roundings),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
