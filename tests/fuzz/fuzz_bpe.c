@@ -7,8 +7,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static const char *const merges[] = {"t h", "th e", "Ġ the", "a a",  "aa aa", "1 2", "12 3", "Ċ Ċ",
-                                     "Ġ Ġ", "å ¥",  "ä ½",   "ä½ ł", "ðŁ ĳ",  "à ¤", "< t",  "| D"};
+static const char *const merges[] = {"t h", "th e", "Ġ the", "a a", "aa aa", "1 2", "12 3", "Ċ Ċ", "Ġ Ġ",
+                                     "å ¥", "ä ½",  "ä½ ł",  "ð Ł", "ðŁ ĳ",  "à ¤", "< t",  "| D"};
 static const char *const specials[] = {"<t>", "<t>x", "｜D｜", "</t>"};
 
 static void require(int condition)

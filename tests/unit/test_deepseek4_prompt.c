@@ -285,7 +285,7 @@ static void test_continuation(void **state)
 static void test_rendered_chat_is_recognised(void **state)
 {
     static const char *const yes[] = {BOS, USER, BOS "x", USER "hi" ASSIS};
-    static const char *const no[] = {"", "<", "hi", " " BOS, "<｜User", ASSIS, "<|User|>hi"};
+    static const char *const no[] = {"", "<", "hi", " <｜begin▁of▁sentence｜>", "<｜User", ASSIS, "<|User|>hi"};
     for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
         assert_true(deepseek4_prompt.is_rendered(yes[i], strlen(yes[i])));
     for (size_t i = 0; i < sizeof no / sizeof *no; i++)
