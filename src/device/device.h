@@ -112,7 +112,7 @@ struct rms_norm_args { /* each group: y = x / sqrt(mean(x^2) + eps) * weight (NU
     int groups, width;
     int n;
 };                      /* groups x width may regroup the buffer's row (e.g. n streams of D as one group of n*D) */
-struct act_quant_args { /* each group of x becomes one activation row of out (same groups and width) */
+struct act_quant_args { /* the row of x, cut into out's groups: each becomes one activation row */
     const struct dev_buf *x;
     struct dev_buf *out;
     int n;
@@ -248,9 +248,6 @@ struct dev_ops {
     struct dev_buf *(*buf_create)(struct dev *d, const struct buf_desc *desc); /* NULL: out of memory */
     void (*buf_free)(struct dev_buf *b);
     size_t (*buf_bytes)(const struct dev *d, const struct buf_desc *desc); /* for the memory plan */
-    /* The same memory under another grouping (groups x width is the same number); b must outlive it. NULL: out of
-     * memory. */
-    struct dev_buf *(*buf_alias)(struct dev_buf *b, int groups, int width);
 
     /* Weights are views on the model's bytes: never copied on cpu and ref. view stays valid. */
     struct dev_mat *(*mat_create)(struct dev *d, const struct tensor_view *view);

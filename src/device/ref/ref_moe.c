@@ -47,7 +47,7 @@ static bool pick_by_token(struct dev_stream *s, const struct tensor_view *table,
 void ref_router(struct dev_stream *s, const struct router_args *a)
 {
     if (!ref_begin(s)) return;
-    const int n = (int)buf_row_values(&a->logits->desc);
+    const int n = a->experts;
     const double *bias = a->bias ? ref_vector(s, a->bias, 1) : NULL;
     double *p = ref_take(s, (size_t)n);
     if (!p || (a->bias && !bias)) return;
@@ -134,7 +134,7 @@ static bool row_experts(struct dev_stream *s, const struct moe_args *a, int i, s
                         struct expert_scratch *t)
 {
     const int32_t *ids = ref_row_i32(a->ids, i);
-    const int k = (int)buf_row_values(&a->ids->desc);
+    const int k = a->k;
     for (int rank = 0; rank < k; rank++)
         for (int j = 0; j < k; j++) {
             int before = 0;
@@ -157,8 +157,7 @@ static bool routed(struct dev_stream *s, const struct moe_args *a, int i, struct
 {
     struct experts_ticket *ticket;
     struct err err = {0};
-    const int k = (int)buf_row_values(&a->ids->desc);
-    if (experts_want(a->experts, a->layer, ref_row_i32(a->ids, i), k, &ticket, &err)) {
+    if (experts_want(a->experts, a->layer, ref_row_i32(a->ids, i), a->k, &ticket, &err)) {
         dev_fail(s, err.code, "%s", err.msg);
         return false;
     }

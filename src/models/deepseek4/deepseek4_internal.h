@@ -108,7 +108,6 @@ enum deepseek4_scratch_id {
 struct deepseek4_scratch {
     struct dev *dev;
     struct dev_buf *buf[S_COUNT];
-    struct dev_buf *o_groups;                          /* S_O as [T][G][H*d/G] */
     struct dev_buf *act[5][ACT_COUNT];                 /* owners of the quantised forms below */
     struct linear_input attn_in, qr, heads, low, head; /* inputs of matrices */
     /* Handles of the step's segments for the layer at work. */

@@ -126,7 +126,7 @@ static bool buf_make(struct dev *dev, const struct buf_desc *b, struct dev_buf *
 static bool inputs_make(const struct deepseek4_model *m, struct deepseek4_scratch *y, int n_rows)
 {
     struct linear_input *const input[5] = {&y->attn_in, &y->qr, &y->heads, &y->low, &y->head};
-    struct dev_buf *const rows[5] = {y->buf[S_XN], y->buf[S_QR], y->o_groups, y->buf[S_LOW], y->buf[S_XN]};
+    struct dev_buf *const rows[5] = {y->buf[S_XN], y->buf[S_QR], y->buf[S_O], y->buf[S_LOW], y->buf[S_XN]};
     struct site site[5];
     sites(m, site);
     for (int i = 0; i < 5; i++) {
@@ -159,7 +159,6 @@ int deepseek4_scratch_create(const void *model, int n_rows, int n_segments, void
         const struct buf_desc b = describe(&m->shape, (enum deepseek4_scratch_id)id, n_rows);
         ok = buf_make(m->dev, &b, &y->buf[id]);
     }
-    ok = ok && (y->o_groups = m->dev->op->buf_alias(y->buf[S_O], m->shape.G, m->shape.H * m->shape.d / m->shape.G));
     ok = ok && inputs_make(m, y, n_rows);
     if (ok) {
         *scratch = y;
@@ -177,7 +176,6 @@ void deepseek4_scratch_free(void *scratch)
     for (int i = 0; i < 5; i++)
         for (int f = 0; f < ACT_COUNT; f++)
             if (y->act[i][f]) y->dev->op->buf_free(y->act[i][f]);
-    if (y->o_groups) y->dev->op->buf_free(y->o_groups);
     for (int id = 0; id < S_COUNT; id++)
         if (y->buf[id]) y->dev->op->buf_free(y->buf[id]);
     for (int i = 0; i < RING_COUNT; i++) mem_free(y->ring[i]);
