@@ -1,0 +1,106 @@
+/* What the AVX2 kernel files share. Included by *_avx2.c only.
+ *
+ * All tiles work on eight weight rows at a time, one float lane per row, so the float chain of each output runs down its
+ * own lane. Where fewer rows are left, the last one stands in for the missing ones and its copies are not stored. With few
+ * activation rows a block is multiplied as it lies in memory and the lanes of eight rows are summed together at its end.
+ * With more, eight rows are unpacked into a slab, four consecutive codes of row 0, of row 1 ... in one vector, which all
+ * activation rows then use. */
+#ifndef QUANT_QUANT_AVX2_H
+#define QUANT_QUANT_AVX2_H
+#include <immintrin.h>
+#include "quant/quant_bits.h"
+#include "quant/quant_internal.h"
+
+quant_tile_fn tile_f32_avx2, tile_f16_avx2, tile_bf16_avx2, tile_q8_0_avx2, tile_q4_0_avx2, tile_mxfp4_avx2, tile_q2_k_avx2,
+    tile_q4_k_avx2, tile_q5_k_avx2, tile_q6_k_avx2, tile_iq2_xxs_avx2;
+
+#define INLINE static inline __attribute__((always_inline))
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#endif
+
+enum {
+    ROWS = 8,      /* weight rows of a tile step */
+    COLS = 4,      /* activation rows that share one pass over a slab */
+    COL_CHUNK = 64 /* activation rows per unpacking of a slab */
+};
+
+/* n pointers to rows first.. of a matrix; beyond the last row the last one is repeated. */
+INLINE void row_pointers(const void *base, size_t stride, int first, int n_rows, int n, const uint8_t **p)
+{
+    for (int i = 0; i < n; i++) {
+        const int r = first + i < n_rows ? first + i : n_rows - 1;
+        p[i] = (const uint8_t *)base + (size_t)r * stride;
+    }
+}
+
+/* Sums of eight vectors, one lane each. */
+INLINE __m256i lane_sums(const __m256i v[ROWS])
+{
+    const __m256i a = _mm256_hadd_epi32(_mm256_hadd_epi32(v[0], v[1]), _mm256_hadd_epi32(v[2], v[3]));
+    const __m256i b = _mm256_hadd_epi32(_mm256_hadd_epi32(v[4], v[5]), _mm256_hadd_epi32(v[6], v[7]));
+    return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
+}
+
+/* Transposes eight vectors of eight 32-bit values. */
+INLINE void transpose8(__m256i v[8])
+{
+    __m256i a[8], b[8];
+    UNROLL for (int i = 0; i < 8; i += 2)
+    {
+        a[i] = _mm256_unpacklo_epi32(v[i], v[i + 1]);
+        a[i + 1] = _mm256_unpackhi_epi32(v[i], v[i + 1]);
+    }
+    UNROLL for (int i = 0; i < 8; i += 4)
+    {
+        b[i] = _mm256_unpacklo_epi64(a[i], a[i + 2]);
+        b[i + 1] = _mm256_unpackhi_epi64(a[i], a[i + 2]);
+        b[i + 2] = _mm256_unpacklo_epi64(a[i + 1], a[i + 3]);
+        b[i + 3] = _mm256_unpackhi_epi64(a[i + 1], a[i + 3]);
+    }
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        v[i] = _mm256_permute2x128_si256(b[i], b[i + 4], 0x20);
+        v[i + 4] = _mm256_permute2x128_si256(b[i], b[i + 4], 0x31);
+    }
+}
+
+INLINE __m256i load256(const void *p)
+{
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+
+INLINE void store256(void *p, __m256i v)
+{
+    _mm256_storeu_si256((__m256i *)p, v);
+}
+
+/* Four bytes in all lanes. */
+INLINE __m256i spread32(const void *p)
+{
+    return _mm256_set1_epi32((int)load_u32(p));
+}
+
+/* The f16 at the same offset of eight rows. */
+INLINE __m256 f16_of_rows(const uint8_t *const row[ROWS], size_t at)
+{
+    const __m128i h = _mm_setr_epi16((short)load_u16(row[0] + at), (short)load_u16(row[1] + at), (short)load_u16(row[2] + at),
+                                     (short)load_u16(row[3] + at), (short)load_u16(row[4] + at), (short)load_u16(row[5] + at),
+                                     (short)load_u16(row[6] + at), (short)load_u16(row[7] + at));
+    return _mm256_cvtph_ps(h);
+}
+
+INLINE void store_rows(float *out, __m256 v, int n)
+{
+    if (n >= ROWS) {
+        _mm256_storeu_ps(out, v);
+        return;
+    }
+    float tmp[ROWS];
+    _mm256_storeu_ps(tmp, v);
+    memcpy(out, tmp, (size_t)n * sizeof *out);
+}
+
+#endif

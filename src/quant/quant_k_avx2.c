@@ -1,0 +1,347 @@
+/* AVX2 tiles of the types with blocks of 256: Q2_K, Q4_K, Q5_K, Q6_K, IQ2_XXS (activations ACT_Q8_K).
+ *
+ * Codes are made unsigned for the 8-bit products: Q6_K codes are taken 32 too high and, in slabs, IQ2_XXS magnitudes with
+ * their signs 43 too high. The surplus, 32 or 43 times the scales times the activation sums, is an exact integer like the
+ * minimum term of the other types, and is computed the same way. Spec gguf-and-quants 2.5 to 2.9. */
+#ifdef __AVX2__
+#include "quant/quant_avx2.h"
+#include "quant/quant_blocks.h"
+
+enum { IQ2_OFFSET = 43, Q6_OFFSET = 32 };
+
+/* What a block needs besides its codes. */
+struct prep {
+    _Alignas(32) int16_t scale[16]; /* per 16 values */
+    _Alignas(32) int16_t min[16];   /* factors of the activation sums */
+    _Alignas(32) uint8_t sign[32];  /* IQ2_XXS: sign bits, one byte per 8 values */
+};
+
+struct slab {
+    _Alignas(32) uint8_t code[64][32];  /* [group of four][row][4] */
+    _Alignas(32) int16_t scale[16][16]; /* [sub-block][row][2], a pair of equal values */
+    _Alignas(32) int16_t min[8][16];    /* [pair of activation sums][row][2] */
+    _Alignas(32) float d[ROWS];
+    _Alignas(32) float dmin[ROWS];
+};
+
+INLINE size_t block_bytes(enum qtype t)
+{
+    return t == QT_Q2_K   ? Q2_K_BYTES
+           : t == QT_Q4_K ? Q4_K_BYTES
+           : t == QT_Q5_K ? Q5_K_BYTES
+           : t == QT_Q6_K ? Q6_K_BYTES
+                          : IQ2_XXS_BYTES;
+}
+
+/* Values per scale. */
+INLINE int sub_block(enum qtype t)
+{
+    return t == QT_Q2_K || t == QT_Q6_K ? 16 : 32;
+}
+
+/* How many pair products fit 16 bits: codes up to 3, 15, 31, 63, 86 times 127, twice. */
+INLINE int pair_sums(enum qtype t)
+{
+    return t == QT_Q2_K ? 4 : t == QT_Q4_K ? 8 : t == QT_Q5_K ? 4 : t == QT_Q6_K ? 2 : 1;
+}
+
+INLINE bool has_min(enum qtype t)
+{
+    return t == QT_Q2_K || t == QT_Q4_K || t == QT_Q5_K;
+}
+
+/* The 6-bit scales and minimums of Q4_K and Q5_K, each twice because they cover two activation sums. */
+INLINE void prepare_q4_k(const uint8_t *s, struct prep *p)
+{
+    const uint32_t a = load_u32(s), b = load_u32(s + 4), c = load_u32(s + 8);
+    const uint32_t scale_hi = (c & 0x0f0f0f0f) | (a >> 2 & 0x30303030), min_hi = (c >> 4 & 0x0f0f0f0f) | (b >> 2 & 0x30303030);
+    const __m128i scale = _mm_setr_epi32((int)(a & 0x3f3f3f3f), (int)scale_hi, 0, 0);
+    const __m128i min = _mm_setr_epi32((int)(b & 0x3f3f3f3f), (int)min_hi, 0, 0);
+    store256(p->scale, _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(scale, scale)));
+    store256(p->min, _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(min, min)));
+}
+
+/* Scales 2s + 1 and the sign bytes: seven stored bits each, the eighth is their parity. */
+INLINE void prepare_iq2_xxs(const uint8_t *b, struct prep *p)
+{
+    const __m256 lo = _mm256_loadu_ps((const float *)(const void *)(b + IQ2_XXS_GROUPS));
+    const __m256 hi = _mm256_loadu_ps((const float *)(const void *)(b + IQ2_XXS_GROUPS + 32));
+    const __m256i odd = _mm256_castps_si256(_mm256_shuffle_ps(lo, hi, 0xdd)); /* second words of the groups */
+    const __m256i word = _mm256_permute4x64_epi64(odd, 0xd8);
+    __m256i scale = _mm256_or_si256(_mm256_slli_epi32(_mm256_srli_epi32(word, 28), 1), _mm256_set1_epi32(1));
+    scale = _mm256_or_si256(scale, _mm256_slli_epi32(scale, 16));
+    store256(p->scale, scale);
+    store256(p->min, scale);
+
+    __m256i bits = _mm256_and_si256(word, _mm256_set1_epi32(0x7f));
+    bits = _mm256_or_si256(bits, _mm256_and_si256(_mm256_slli_epi32(word, 1), _mm256_set1_epi32(0x7f00)));
+    bits = _mm256_or_si256(bits, _mm256_and_si256(_mm256_slli_epi32(word, 2), _mm256_set1_epi32(0x7f0000)));
+    bits = _mm256_or_si256(bits, _mm256_and_si256(_mm256_slli_epi32(word, 3), _mm256_set1_epi32(0x7f000000)));
+    const char o = (char)0x80; /* parity of a nibble, in bit 7 */
+    const __m256i parity =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, o, o, 0, o, 0, 0, o, o, 0, 0, o, 0, o, o, 0));
+    const __m256i low = _mm256_set1_epi8(15);
+    const __m256i p0 = _mm256_shuffle_epi8(parity, _mm256_and_si256(bits, low));
+    const __m256i p1 = _mm256_shuffle_epi8(parity, _mm256_and_si256(_mm256_srli_epi16(bits, 4), low));
+    store256(p->sign, _mm256_or_si256(bits, _mm256_xor_si256(p0, p1)));
+}
+
+INLINE void prepare(enum qtype t, const uint8_t *b, struct prep *p)
+{
+    if (t == QT_Q2_K) {
+        const __m128i s = _mm_loadu_si128((const __m128i *)(b + Q2_K_SCALES)), low = _mm_set1_epi8(15);
+        store256(p->scale, _mm256_cvtepu8_epi16(_mm_and_si128(s, low)));
+        store256(p->min, _mm256_cvtepu8_epi16(_mm_and_si128(_mm_srli_epi16(s, 4), low)));
+    } else if (t == QT_Q6_K) {
+        const __m256i s = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(b + Q6_K_SCALES)));
+        store256(p->scale, s);
+        store256(p->min, s);
+    } else if (t == QT_IQ2_XXS) {
+        prepare_iq2_xxs(b, p);
+    } else {
+        prepare_q4_k(b + Q4_K_SCALES, p);
+    }
+}
+
+/* Magnitudes of group g of IQ2_XXS. */
+INLINE __m256i grid32(const uint8_t *b, int g)
+{
+    const uint8_t *const i = b + IQ2_XXS_GROUPS + 8 * g;
+    return _mm256_setr_epi64x((long long)iq2xxs_grid[i[0]], (long long)iq2xxs_grid[i[1]], (long long)iq2xxs_grid[i[2]],
+                              (long long)iq2xxs_grid[i[3]]);
+}
+
+/* +1 or -1 per value of group g of IQ2_XXS. */
+INLINE __m256i signs32(const struct prep *p, int g)
+{
+    const __m256i spread = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+    const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201);
+    const __m256i v = _mm256_and_si256(_mm256_shuffle_epi8(spread32(p->sign + 4 * g), spread), bit);
+    return _mm256_or_si256(_mm256_cmpeq_epi8(v, bit), _mm256_set1_epi8(1));
+}
+
+/* Unsigned codes of values 32g.. of a block. */
+INLINE __m256i codes(enum qtype t, const uint8_t *b, const struct prep *p, int g)
+{
+    const __m256i m2 = _mm256_set1_epi8(3), m4 = _mm256_set1_epi8(15);
+    if (t == QT_Q2_K) return _mm256_and_si256(_mm256_srli_epi16(load256(b + Q2_K_QS + 32 * (g / 4)), 2 * (g % 4)), m2);
+    if (t == QT_Q4_K) return _mm256_and_si256(_mm256_srli_epi16(load256(b + Q4_K_QS + 32 * (g / 2)), 4 * (g % 2)), m4);
+    if (t == QT_Q5_K) {
+        const __m256i lo = _mm256_and_si256(_mm256_srli_epi16(load256(b + Q5_K_QS + 32 * (g / 2)), 4 * (g % 2)), m4);
+        const __m256i hi = _mm256_and_si256(_mm256_srli_epi16(load256(b + Q5_K_QH), g), _mm256_set1_epi8(1));
+        return _mm256_or_si256(lo, _mm256_slli_epi16(hi, 4));
+    }
+    if (t == QT_Q6_K) {
+        const int h = g / 4, part = g % 4;
+        const __m256i lo = _mm256_and_si256(_mm256_srli_epi16(load256(b + 64 * h + 32 * (part & 1)), part < 2 ? 0 : 4), m4);
+        const __m256i hi = _mm256_and_si256(_mm256_srli_epi16(load256(b + Q6_K_QH + 32 * h), 2 * part), m2);
+        return _mm256_or_si256(lo, _mm256_slli_epi16(hi, 4));
+    }
+    return _mm256_add_epi8(_mm256_sign_epi8(grid32(b, g), signs32(p, g)), _mm256_set1_epi8(IQ2_OFFSET));
+}
+
+/* One block times one activation block: lanes that add up to the sum of scaled products, and to the minimum term. */
+INLINE void block_direct(enum qtype t, const uint8_t *b, const int8_t *q, __m256i bsums, __m256i *sum, __m256i *min)
+{
+    /* The scale of the first 16 values in the lower half, that of the others in the upper. */
+    const __m256i halves = _mm256_setr_epi64x(0x0100010001000100, 0x0100010001000100, 0x0302030203020302, 0x0302030203020302);
+    struct prep p;
+    prepare(t, b, &p);
+    __m256i s = _mm256_setzero_si256();
+    UNROLL for (int g = 0; g < 8; g++)
+    {
+        const __m256i a = load256(q + 32 * g);
+        const __m256i pairs = t == QT_IQ2_XXS ? _mm256_maddubs_epi16(grid32(b, g), _mm256_sign_epi8(a, signs32(&p, g)))
+                                              : _mm256_maddubs_epi16(codes(t, b, &p, g), a);
+        __m256i scale = spread32(p.scale + 2 * g);
+        if (sub_block(t) == 16) scale = _mm256_shuffle_epi8(scale, halves);
+        s = _mm256_add_epi32(s, _mm256_madd_epi16(pairs, scale));
+    }
+    *sum = s;
+    *min = _mm256_madd_epi16(load256(p.min), bsums);
+}
+
+INLINE size_t d_at(enum qtype t)
+{
+    return t == QT_Q2_K ? Q2_K_D : t == QT_Q6_K ? Q6_K_D : 0;
+}
+
+INLINE size_t dmin_at(enum qtype t)
+{
+    return t == QT_Q2_K ? Q2_K_DMIN : Q4_K_DMIN;
+}
+
+/* offset: how much too high the codes of sum were. */
+INLINE __m256 step(enum qtype t, __m256 acc, __m256i sum, __m256i min, __m256 d, __m256 dmin, __m256 yd, int offset)
+{
+    if (has_min(t)) {
+        const __m256 s = _mm256_mul_ps(_mm256_mul_ps(d, yd), _mm256_cvtepi32_ps(sum));
+        const __m256 m = _mm256_mul_ps(_mm256_mul_ps(dmin, yd), _mm256_cvtepi32_ps(min));
+        return _mm256_add_ps(acc, _mm256_sub_ps(s, m));
+    }
+    if (offset) sum = _mm256_sub_epi32(sum, _mm256_mullo_epi32(min, _mm256_set1_epi32(offset)));
+    return _mm256_add_ps(acc, _mm256_mul_ps(_mm256_mul_ps(d, yd), _mm256_cvtepi32_ps(sum)));
+}
+
+INLINE __m256 finish(enum qtype t, __m256 acc)
+{
+    return t == QT_IQ2_XXS ? _mm256_mul_ps(acc, _mm256_set1_ps(0.125f)) : acc;
+}
+
+INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], const uint8_t *x)
+{
+    const float *const d = act_d(ACT_Q8_K, x, k);
+    const int16_t *const bsums = act_bsums(x, k);
+    __m256 acc = _mm256_setzero_ps();
+    for (int b = 0; b < k / 256; b++) {
+        const size_t at = (size_t)b * block_bytes(t);
+        const __m256i bs = load256(bsums + 16 * b);
+        __m256i sum[ROWS], min[ROWS];
+        for (int r = 0; r < ROWS; r++)
+            block_direct(t, row[r] + at, (const int8_t *)x + 256 * b, bs, &sum[r], &min[r]);
+        const __m256i m = t == QT_IQ2_XXS ? _mm256_setzero_si256() : lane_sums(min);
+        const __m256 dmin = has_min(t) ? f16_of_rows(row, at + dmin_at(t)) : _mm256_setzero_ps();
+        acc = step(t, acc, lane_sums(sum), m, f16_of_rows(row, at + d_at(t)), dmin, _mm256_set1_ps(d[b]),
+                   t == QT_Q6_K ? Q6_OFFSET : 0);
+    }
+    return finish(t, acc);
+}
+
+/* Scales and minimums of eight rows, one row per 32-bit lane. */
+INLINE void slab_scales(enum qtype t, const struct prep p[ROWS], struct slab *s)
+{
+    const __m256i first = _mm256_set1_epi32(0x01000100), second = _mm256_set1_epi32(0x03020302);
+    const __m256i base = _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404, 0x08080808, 0x0c0c0c0c);
+    __m256i scale[ROWS], min[ROWS];
+    UNROLL for (int r = 0; r < ROWS; r++) scale[r] = load256(p[r].scale);
+    transpose8(scale);
+    UNROLL for (int g = 0; g < 8; g++)
+    {
+        if (sub_block(t) == 32) {
+            store256(s->scale[g], scale[g]);
+        } else {
+            store256(s->scale[2 * g], _mm256_shuffle_epi8(scale[g], _mm256_add_epi8(base, first)));
+            store256(s->scale[2 * g + 1], _mm256_shuffle_epi8(scale[g], _mm256_add_epi8(base, second)));
+        }
+    }
+    UNROLL for (int r = 0; r < ROWS; r++) min[r] = load256(p[r].min);
+    transpose8(min);
+    UNROLL for (int g = 0; g < 8; g++) store256(s->min[g], min[g]);
+}
+
+INLINE void slab_fill(enum qtype t, const uint8_t *const row[ROWS], size_t at, struct slab *s)
+{
+    struct prep p[ROWS];
+    for (int r = 0; r < ROWS; r++) prepare(t, row[r] + at, &p[r]);
+    slab_scales(t, p, s);
+    UNROLL for (int g = 0; g < 8; g++)
+    {
+        __m256i v[ROWS];
+        UNROLL for (int r = 0; r < ROWS; r++) v[r] = codes(t, row[r] + at, &p[r], g);
+        transpose8(v);
+        UNROLL for (int j = 0; j < 8; j++) store256(s->code[8 * g + j], v[j]);
+    }
+    _mm256_store_ps(s->d, f16_of_rows(row, at + d_at(t)));
+    if (has_min(t)) _mm256_store_ps(s->dmin, f16_of_rows(row, at + dmin_at(t)));
+}
+
+/* Slab times four activation blocks: exact sums per row. */
+INLINE void slab_sums(enum qtype t, const struct slab *s, const int8_t *const q[COLS], __m256i sum[COLS])
+{
+    const int per_scale = sub_block(t) / 4, n = pair_sums(t);
+    UNROLL for (int c = 0; c < COLS; c++) sum[c] = _mm256_setzero_si256();
+    for (int i = 0; i < 64; i += per_scale) {
+        const __m256i scale = load256(s->scale[i / per_scale]);
+        UNROLL for (int first = i; first < i + per_scale; first += n)
+        {
+            __m256i pairs[COLS];
+            UNROLL for (int c = 0; c < COLS; c++)
+                pairs[c] = _mm256_maddubs_epi16(load256(s->code[first]), spread32(q[c] + 4 * first));
+            UNROLL for (int j = first + 1; j < first + n; j++)
+            {
+                const __m256i w = load256(s->code[j]);
+                UNROLL for (int c = 0; c < COLS; c++)
+                    pairs[c] = _mm256_add_epi16(pairs[c], _mm256_maddubs_epi16(w, spread32(q[c] + 4 * j)));
+            }
+            UNROLL for (int c = 0; c < COLS; c++) sum[c] = _mm256_add_epi32(sum[c], _mm256_madd_epi16(pairs[c], scale));
+        }
+    }
+}
+
+INLINE void slab_columns(enum qtype t, const struct slab *s, int b, const uint8_t *const x[COLS], int k, float acc[COLS][ROWS])
+{
+    const int8_t *q[COLS];
+    __m256i sum[COLS], min[COLS];
+    for (int c = 0; c < COLS; c++) q[c] = (const int8_t *)x[c] + 256 * b;
+    slab_sums(t, s, q, sum);
+    UNROLL for (int c = 0; c < COLS; c++)
+    {
+        const int16_t *const bsums = act_bsums(x[c], k) + 16 * b;
+        min[c] = _mm256_setzero_si256();
+        UNROLL for (int i = 0; i < 8; i++)
+            min[c] = _mm256_add_epi32(min[c], _mm256_madd_epi16(load256(s->min[i]), spread32(bsums + 2 * i)));
+    }
+    const __m256 d = _mm256_load_ps(s->d), dmin = has_min(t) ? _mm256_load_ps(s->dmin) : _mm256_setzero_ps();
+    UNROLL for (int c = 0; c < COLS; c++)
+    {
+        const __m256 yd = _mm256_set1_ps(act_d(ACT_Q8_K, x[c], k)[b]);
+        const int offset = t == QT_Q6_K ? Q6_OFFSET : IQ2_OFFSET;
+        _mm256_store_ps(acc[c], step(t, _mm256_load_ps(acc[c]), sum[c], min[c], d, dmin, yd, offset));
+    }
+}
+
+/* Eight weight rows times n activation rows (at most COL_CHUNK) through slabs. */
+INLINE void rows_slab(enum qtype t, int k, const uint8_t *const row[ROWS], const uint8_t *x, size_t x_stride, int n,
+                      float acc[COL_CHUNK][ROWS])
+{
+    struct slab s;
+    memset(acc, 0, COL_CHUNK * sizeof acc[0]);
+    for (int b = 0; b < k / 256; b++) {
+        slab_fill(t, row, (size_t)b * block_bytes(t), &s);
+        for (int c = 0; c < n; c += COLS) {
+            const uint8_t *cols[COLS];
+            row_pointers(x, x_stride, c, n, COLS, cols);
+            slab_columns(t, &s, b, cols, k, acc + c);
+        }
+    }
+    for (int c = 0; c < n; c++) _mm256_store_ps(acc[c], finish(t, _mm256_load_ps(acc[c])));
+}
+
+/* From so many activation rows on, unpacking pays. */
+INLINE int slab_cols(enum qtype t)
+{
+    return t == QT_IQ2_XXS ? 2 : 3;
+}
+
+INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows, const uint8_t *x, size_t x_stride, int n_cols,
+                 float *out, size_t out_stride)
+{
+    const bool slab = n_cols >= slab_cols(t);
+    for (int r = 0; r < n_rows; r += ROWS) {
+        const uint8_t *row[ROWS];
+        row_pointers(w, w_stride, r, n_rows, ROWS, row);
+        for (int c = 0; c < n_cols; c += COL_CHUNK) {
+            const int n = n_cols - c < COL_CHUNK ? n_cols - c : COL_CHUNK;
+            const uint8_t *const xc = x + (size_t)c * x_stride;
+            _Alignas(32) float acc[COL_CHUNK][ROWS];
+            if (slab) rows_slab(t, k, row, xc, x_stride, n, acc);
+            for (int i = 0; i < n; i++) {
+                const __m256 v = slab ? _mm256_load_ps(acc[i]) : rows_direct(t, k, row, xc + (size_t)i * x_stride);
+                store_rows(out + (size_t)(c + i) * out_stride + r, v, n_rows - r);
+            }
+        }
+    }
+}
+
+#define TILE(name, type)                                                                                               \
+    void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols, float *out, \
+              size_t out_stride)                                                                                       \
+    {                                                                                                                  \
+        tile(type, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                                      \
+    }
+TILE(tile_q2_k_avx2, QT_Q2_K)
+TILE(tile_q4_k_avx2, QT_Q4_K)
+TILE(tile_q5_k_avx2, QT_Q5_K)
+TILE(tile_q6_k_avx2, QT_Q6_K)
+TILE(tile_iq2_xxs_avx2, QT_IQ2_XXS)
+#endif

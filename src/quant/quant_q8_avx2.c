@@ -1,0 +1,185 @@
+/* AVX2 tiles of the types with blocks of 32 signed codes: Q8_0, Q4_0, MXFP4 (activations ACT_Q8_0). The products use
+ * |code| as the unsigned operand and give its sign to the activation; |code| <= 128 and |q| <= 127 keep pairs in 16 bits. */
+#ifdef __AVX2__
+#include "quant/quant_avx2.h"
+#include "quant/quant_blocks.h"
+
+enum {
+    SPAN = 8,      /* blocks of a slab */
+    SLAB_COLS = 3, /* from so many activation rows on, unpacking pays */
+};
+
+struct slab {
+    _Alignas(32) int8_t code[SPAN][8][32]; /* [block][group of four][row][4] */
+    _Alignas(32) float d[SPAN][ROWS];
+};
+
+INLINE size_t block_bytes(enum qtype t)
+{
+    return t == QT_Q8_0 ? Q8_0_BYTES : t == QT_Q4_0 ? Q4_0_BYTES : MXFP4_BYTES;
+}
+
+INLINE __m256i nibbles(const uint8_t *p)
+{
+    const __m128i v = _mm_loadu_si128((const __m128i *)p);
+    return _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16(v, 4), v), _mm256_set1_epi8(15));
+}
+
+INLINE __m256i codes(enum qtype t, const uint8_t *b)
+{
+    if (t == QT_Q8_0) return load256(b + Q8_0_QS);
+    if (t == QT_Q4_0) return _mm256_sub_epi8(nibbles(b + Q4_0_QS), _mm256_set1_epi8(8));
+    const __m128i doubled = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(doubled), nibbles(b + MXFP4_QS));
+}
+
+INLINE __m256 scales(enum qtype t, const uint8_t *const row[ROWS], size_t at)
+{
+    if (t != QT_MXFP4) return f16_of_rows(row, at);
+    const __m256i e = _mm256_setr_epi32(row[0][at], row[1][at], row[2][at], row[3][at], row[4][at], row[5][at], row[6][at],
+                                        row[7][at]);
+    const __m256i one = _mm256_set1_epi32(1);
+    const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, one), 23);
+    const __m256i subnormal = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
+    return _mm256_castsi256_ps(_mm256_blendv_epi8(subnormal, normal, _mm256_cmpgt_epi32(e, one)));
+}
+
+INLINE __m256 step(enum qtype t, __m256 acc, __m256i sum, __m256 dw, __m256 da)
+{
+    const __m256 s = _mm256_cvtepi32_ps(sum);
+    if (t == QT_Q8_0) return _mm256_add_ps(acc, _mm256_mul_ps(s, _mm256_mul_ps(dw, da)));
+    if (t == QT_Q4_0) return _mm256_add_ps(acc, _mm256_mul_ps(_mm256_mul_ps(s, dw), da));
+    return _mm256_add_ps(acc, _mm256_mul_ps(_mm256_mul_ps(da, dw), s));
+}
+
+INLINE __m256i pair_products(__m256i magnitude, __m256i w, __m256i a)
+{
+    return _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(a, w));
+}
+
+/* Eight weight rows times one activation row, blocks read where they lie. */
+INLINE __m256 rows_direct(enum qtype t, int n_blocks, const uint8_t *const row[ROWS], const int8_t *q, const float *d)
+{
+    const __m256i ones = _mm256_set1_epi16(1);
+    __m256 acc = _mm256_setzero_ps();
+    size_t at = 0;
+    for (int b = 0; b < n_blocks; b++, at += block_bytes(t), q += 32) {
+        const __m256i a = load256(q);
+        __m256i v[ROWS];
+        UNROLL for (int r = 0; r < ROWS; r++)
+        {
+            const __m256i w = codes(t, row[r] + at);
+            v[r] = _mm256_madd_epi16(pair_products(_mm256_abs_epi8(w), w, a), ones);
+        }
+        acc = step(t, acc, lane_sums(v), scales(t, row, at), _mm256_set1_ps(d[b]));
+    }
+    return acc;
+}
+
+INLINE void slab_fill(enum qtype t, const uint8_t *const row[ROWS], int first, int n_blocks, struct slab *s)
+{
+    size_t at = (size_t)first * block_bytes(t);
+    for (int b = 0; b < n_blocks; b++, at += block_bytes(t)) {
+        __m256i v[ROWS];
+        UNROLL for (int r = 0; r < ROWS; r++) v[r] = codes(t, row[r] + at);
+        transpose8(v);
+        UNROLL for (int j = 0; j < 8; j++) store256(s->code[b][j], v[j]);
+        _mm256_store_ps(s->d[b], scales(t, row, at));
+    }
+}
+
+/* One block of a slab times four activation rows; q: their codes. */
+INLINE void slab_block(enum qtype t, const int8_t code[8][32], const int8_t *const q[COLS], __m256i sum[COLS])
+{
+    const __m256i ones = _mm256_set1_epi16(1);
+    UNROLL for (int c = 0; c < COLS; c++) sum[c] = _mm256_setzero_si256();
+    UNROLL for (int j = 0; j < 8; j++)
+    {
+        const __m256i w = load256(code[j]), magnitude = _mm256_abs_epi8(w);
+        UNROLL for (int c = 0; c < COLS; c++)
+        {
+            const __m256i p = pair_products(magnitude, w, spread32(q[c] + 4 * j));
+            /* Eight pairs of 12 * 127 fit 16 bits, those of Q8_0 do not. */
+            if (t == QT_Q8_0)
+                sum[c] = _mm256_add_epi32(sum[c], _mm256_madd_epi16(p, ones));
+            else
+                sum[c] = _mm256_add_epi16(sum[c], p);
+        }
+    }
+    if (t == QT_Q8_0) return;
+    UNROLL for (int c = 0; c < COLS; c++) sum[c] = _mm256_madd_epi16(sum[c], ones);
+}
+
+INLINE void slab_columns(enum qtype t, const struct slab *s, int first, int n_blocks, const uint8_t *const x[COLS], int k,
+                         float acc[COLS][ROWS])
+{
+    const int8_t *q[COLS];
+    const float *d[COLS];
+    __m256 v[COLS];
+    for (int c = 0; c < COLS; c++) {
+        q[c] = (const int8_t *)x[c] + 32 * first;
+        d[c] = act_d(ACT_Q8_0, x[c], k) + first;
+        v[c] = _mm256_load_ps(acc[c]);
+    }
+    for (int b = 0; b < n_blocks; b++) {
+        __m256i sum[COLS];
+        slab_block(t, s->code[b], q, sum);
+        const __m256 dw = _mm256_load_ps(s->d[b]);
+        UNROLL for (int c = 0; c < COLS; c++)
+        {
+            v[c] = step(t, v[c], sum[c], dw, _mm256_set1_ps(d[c][b]));
+            q[c] += 32;
+        }
+    }
+    for (int c = 0; c < COLS; c++) _mm256_store_ps(acc[c], v[c]);
+}
+
+/* Eight weight rows times n activation rows (at most COL_CHUNK) through slabs. */
+INLINE void rows_slab(enum qtype t, int k, const uint8_t *const row[ROWS], const uint8_t *x, size_t x_stride, int n,
+                      float acc[COL_CHUNK][ROWS])
+{
+    struct slab s;
+    memset(acc, 0, COL_CHUNK * sizeof acc[0]);
+    for (int first = 0; first < k / 32; first += SPAN) {
+        const int n_blocks = k / 32 - first < SPAN ? k / 32 - first : SPAN;
+        slab_fill(t, row, first, n_blocks, &s);
+        for (int c = 0; c < n; c += COLS) {
+            const uint8_t *cols[COLS];
+            row_pointers(x, x_stride, c, n, COLS, cols);
+            slab_columns(t, &s, first, n_blocks, cols, k, acc + c);
+        }
+    }
+}
+
+INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows, const uint8_t *x, size_t x_stride, int n_cols,
+                 float *out, size_t out_stride)
+{
+    for (int r = 0; r < n_rows; r += ROWS) {
+        const uint8_t *row[ROWS];
+        row_pointers(w, w_stride, r, n_rows, ROWS, row);
+        for (int c = 0; c < n_cols; c += COL_CHUNK) {
+            const int n = n_cols - c < COL_CHUNK ? n_cols - c : COL_CHUNK;
+            const uint8_t *const xc = x + (size_t)c * x_stride;
+            float *const to = out + (size_t)c * out_stride + r;
+            _Alignas(32) float acc[COL_CHUNK][ROWS];
+            if (n_cols >= SLAB_COLS) rows_slab(t, k, row, xc, x_stride, n, acc);
+            for (int i = 0; i < n; i++) {
+                const uint8_t *const xi = xc + (size_t)i * x_stride;
+                const __m256 v = n_cols >= SLAB_COLS ? _mm256_load_ps(acc[i])
+                                                     : rows_direct(t, k / 32, row, (const int8_t *)xi, act_d(ACT_Q8_0, xi, k));
+                store_rows(to + (size_t)i * out_stride, v, n_rows - r);
+            }
+        }
+    }
+}
+
+#define TILE(name, type)                                                                                               \
+    void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols, float *out, \
+              size_t out_stride)                                                                                       \
+    {                                                                                                                  \
+        tile(type, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                                      \
+    }
+TILE(tile_q8_0_avx2, QT_Q8_0)
+TILE(tile_q4_0_avx2, QT_Q4_0)
+TILE(tile_mxfp4_avx2, QT_MXFP4)
+#endif
