@@ -233,6 +233,7 @@ int sysinfo_quota(const char *root)
     return least > MAX_CPUS ? 0 : (int)least;
 }
 
+#ifndef __APPLE__
 /* Fills allowed[MAX_CPUS] from the affinity mask. */
 static bool affinity(bool *allowed)
 {
@@ -246,6 +247,7 @@ static bool affinity(bool *allowed)
     return false;
 #endif
 }
+#endif
 
 int sysinfo_threads(const char *root)
 {
