@@ -11,6 +11,12 @@ struct window_source {
     const double *score; /* [segment.n][c*w] gate + ape */
 };
 
+/* Values of a projected row: two halves with overlap. */
+static int projected_width(const struct compress_args *a)
+{
+    return a->overlap ? 2 * a->w : a->w;
+}
+
 static const double *kv_at(const struct window_source *src, int32_t pos)
 {
     if (pos < src->seg->pos0) return ref_ring_row(src->a->ring_kv[src->index], pos);
@@ -20,7 +26,7 @@ static const double *kv_at(const struct window_source *src, int32_t pos)
 static const double *score_at(const struct window_source *src, int32_t pos)
 {
     if (pos < src->seg->pos0) return ref_ring_row(src->a->ring_score[src->index], pos);
-    return src->score + (size_t)(pos - src->seg->pos0) * (size_t)buf_row_values(&src->a->gate->desc);
+    return src->score + (size_t)(pos - src->seg->pos0) * (size_t)projected_width(src->a);
 }
 
 /* A value that takes part in a channel's softmax. */
@@ -71,7 +77,7 @@ static void emit_row(const struct window_source *src, int64_t index, const doubl
 /* gate + ape of every row of the segment. */
 static void bias_scores(const struct compress_args *a, const struct segment *g, const double *ape, double *score)
 {
-    const int64_t width = buf_row_values(&a->gate->desc);
+    const int64_t width = projected_width(a);
     for (int i = 0; i < g->n; i++) {
         const double *gate = ref_row(a->gate, g->row0 + i), *bias = ape + (g->pos0 + i) % a->ratio * width;
         for (int64_t j = 0; j < width; j++) score[i * width + j] = gate[j] + bias[j];
@@ -82,7 +88,7 @@ static void compress_segment(struct dev_stream *s, const struct compress_args *a
                              const double *norm)
 {
     const struct segment *g = &s->rows->segments[index];
-    const size_t width = (size_t)buf_row_values(&a->gate->desc);
+    const size_t width = (size_t)projected_width(a);
     double *score = ref_take(s, (size_t)g->n * width);
     double *row = ref_take(s, (size_t)a->w);
     struct candidate *cand = (struct candidate *)(void *)ref_take(s, 2 * 2 * (size_t)a->ratio);
@@ -100,7 +106,7 @@ static void compress_segment(struct dev_stream *s, const struct compress_args *a
         emit_row(&src, c, norm, cand, row);
         memcpy(out, row, (size_t)a->w * sizeof *out);
     }
-    ref_ring_write_segment(s, a->ring_kv[index], g, ref_row(a->kv, g->row0), width);
+    ref_ring_write_segment(s, a->ring_kv[index], g, ref_row(a->kv, g->row0), a->kv->row_bytes / sizeof(double));
     ref_ring_write_segment(s, a->ring_score[index], g, score, width);
 }
 
