@@ -1,6 +1,7 @@
 /* Pre-tokenizers: cut text into the pieces inside which byte-level BPE merges. A pre-tokenizer is a sequence of
  * patterns; each isolates its matches, and a later one works only inside the pieces that the earlier ones left (what
- * lies between two matches is a piece too). The patterns see characters (PCRE2 with UTF and Unicode properties).
+ * lies between two matches is a piece too). The patterns see characters (PCRE2 with UTF and Unicode properties); one
+ * that is younger than the Unicode version of the PCRE2 library counts as unassigned.
  *
  * Bytes that are not UTF-8: each unbroken run of them is a piece of its own, and the text on either side is cut as if
  * it stood alone. The pieces in order are the text, byte for byte. */
