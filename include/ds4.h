@@ -113,6 +113,10 @@ struct ds4_message {
  * where the context is too small for it; *used says which was rendered (may be NULL). */
 int ds4_chat_tokens(const ds4_engine *g, const struct ds4_message *m, size_t n, enum ds4_think think, int ctx,
                     struct ds4_tokens *out, enum ds4_think *used, struct ds4_error *e);
+/* The same for messages that follow a live history whose last token is the last of an answer (without its stop token):
+ * closes the answer, then appends the messages. No system messages. */
+int ds4_chat_next_tokens(const ds4_engine *g, const struct ds4_message *m, size_t n, enum ds4_think think, int ctx,
+                         struct ds4_tokens *out, enum ds4_think *used, struct ds4_error *e);
 /* True if a prompt is rendered chat already (begins with the family's first token or a user turn, literally). */
 bool ds4_is_rendered_chat(const ds4_engine *g, const char *text, size_t n);
 

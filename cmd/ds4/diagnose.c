@@ -1,0 +1,75 @@
+#include "diagnose.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "base/mem.h"
+
+void diagnose_tokens(const ds4_engine *g, const struct ds4_tokens *t)
+{
+    putchar('[');
+    for (size_t i = 0; i < t->n; i++) printf("%s%d", i ? ", " : "", t->p[i]);
+    puts("]");
+    for (size_t i = 0; i < t->n; i++) {
+        const char *bytes;
+        const size_t n = ds4_token_bytes(g, t->p[i], &bytes);
+        printf("%6d  %.*s\n", t->p[i], (int)n, bytes);
+    }
+}
+
+static int fail(struct ds4_error *e, int code, const char *message)
+{
+    e->code = code;
+    snprintf(e->message, sizeof e->message, "%s", message);
+    return code;
+}
+
+int diagnose_ids(const char *list, int n_vocab, struct ds4_tokens *out, struct ds4_error *e)
+{
+    for (const char *p = list; *p;) {
+        char *end;
+        const long v = strtol(p, &end, 10);
+        if (end == p || (*end && *end != ',') || v < 0 || v >= n_vocab) {
+            fail(e, DS4_E_ARG, "");
+            snprintf(e->message, sizeof e->message, "--token-ids: '%.20s' is not an id from 0 to %d", p, n_vocab - 1);
+            return DS4_E_ARG;
+        }
+        out->p = mem_grow(out->p, (out->n + 1) * sizeof *out->p);
+        out->cap = out->n + 1;
+        out->p[out->n++] = (int32_t)v;
+        p = *end ? end + 1 : end;
+    }
+    return out->n ? 0 : fail(e, DS4_E_ARG, "--token-ids: the list is empty");
+}
+
+static int write_rows(ds4_engine *g, ds4_session *s, const struct ds4_tokens *t, struct file_writer *w,
+                      struct ds4_error *e)
+{
+    struct ds4_model_info info;
+    struct err err = {0};
+    ds4_engine_info(g, &info);
+    for (size_t i = 0; i < t->n; i++) {
+        const int rc = ds4_session_sync(s, t->p, (int)i + 1, NULL, NULL, NULL, e);
+        if (rc) return rc;
+        if (file_writer_put(w, ds4_session_logits(s), (size_t)info.n_vocab * sizeof(float), &err))
+            return fail(e, err.code, err.msg);
+    }
+    return 0;
+}
+
+int diagnose_logits(ds4_engine *g, int ctx, const struct ds4_tokens *t, const char *path, struct ds4_error *e)
+{
+    ds4_session *s = NULL;
+    struct file_writer *w = NULL;
+    struct err err = {0};
+    int rc = ds4_session_create(g, ctx, &s, e);
+    if (rc) return rc;
+    if (file_writer_open(path, &w, &err)) rc = fail(e, err.code, err.msg);
+    if (!rc) rc = write_rows(g, s, t, w, e);
+    if (rc)
+        file_writer_abort(w);
+    else if (file_writer_commit(w, &err))
+        rc = fail(e, err.code, err.msg);
+    ds4_session_free(s);
+    return rc;
+}

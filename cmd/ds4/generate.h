@@ -1,0 +1,24 @@
+/* One answer: prefill with progress, then tokens until a stop, the limit, the context's end or an interrupt. */
+#ifndef GENERATE_H
+#define GENERATE_H
+#include "ds4.h"
+#include "options.h"
+
+struct generate_result {
+    int prefilled, generated;
+    double prefill_s, generate_s;
+    bool interrupted;
+};
+
+/* Sets the handler of SIGINT: the first stops generation, more are ignored until generate_answer returns. */
+void generate_catch_interrupts(void);
+/* Whether one arrived; forgets it. */
+bool generate_interrupted(void);
+void generate_reset_interrupt(void);
+/* Extends *history (the tokens that the session is synced to) by what is generated, the stop token not included. */
+int generate_answer(ds4_engine *g, ds4_session *s, const struct options *o, bool thinking, struct ds4_tokens *history,
+                    struct generate_result *r, struct ds4_error *e);
+/* "prefill: X t/s, generation: Y t/s" on stderr. */
+void generate_print_speed(const struct generate_result *r);
+
+#endif

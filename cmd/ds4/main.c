@@ -1,0 +1,127 @@
+/* ds4: one answer, a chat, or a look at a model. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/mem.h"
+#include "chat.h"
+#include "diagnose.h"
+#include "generate.h"
+#include "options.h"
+
+static void log_line(void *arg, int level, const char *subject, const char *text)
+{
+    const struct options *o = arg;
+    if (level <= (o->verbose ? 3 : 1)) fprintf(stderr, "ds4: %s: %s\n", subject, text);
+}
+
+/* Tokens of the prompt as they are sent: plain, rendered already, or put into the chat frame. */
+static int prompt_tokens(const ds4_engine *g, const struct options *o, const char *text, size_t n,
+                         struct ds4_tokens *out, bool *thinking, struct ds4_error *e)
+{
+    *thinking = false;
+    if (o->raw) return ds4_tokenize(g, text, n, false, out, e);
+    if (ds4_is_rendered_chat(g, text, n)) {
+        const int rc = ds4_tokenize(g, text, n, true, out, e);
+        *thinking = out->n && out->p[out->n - 1] == ds4_token_think_begin(g);
+        return rc;
+    }
+    struct ds4_message m[2];
+    size_t k = 0;
+    enum ds4_think used;
+    if (*o->system) m[k++] = (struct ds4_message){.role = DS4_SYSTEM, .text = o->system, .n_text = strlen(o->system)};
+    m[k++] = (struct ds4_message){.role = DS4_USER, .text = text, .n_text = n};
+    const int rc = ds4_chat_tokens(g, m, k, o->think, o->ctx, out, &used, e);
+    if (!rc && used != o->think)
+        fprintf(stderr, "ds4: --think-max needs a context of 393216 tokens; thinking as usual\n");
+    *thinking = !rc && used != DS4_THINK_OFF;
+    return rc;
+}
+
+static int answer_prompt(ds4_engine *g, const struct options *o, struct ds4_tokens *t, bool thinking,
+                         struct ds4_error *e)
+{
+    ds4_session *s;
+    struct generate_result r;
+    int rc = ds4_session_create(g, o->ctx, &s, e);
+    if (rc) return rc;
+    generate_catch_interrupts();
+    rc = generate_answer(g, s, o, thinking, t, &r, e);
+    if (!rc) generate_print_speed(&r);
+    ds4_session_free(s);
+    return rc;
+}
+
+/* Everything that starts from a given list of tokens. */
+static int run_tokens(ds4_engine *g, const struct options *o, struct ds4_tokens *t, bool thinking, struct ds4_error *e)
+{
+    if (o->dump_tokens) return diagnose_tokens(g, t), 0;
+    if (t->n >= (size_t)o->ctx) {
+        snprintf(e->message, sizeof e->message, "the prompt has %zu tokens, the context %d; give a larger --ctx", t->n,
+                 o->ctx);
+        return e->code = DS4_E_LIMIT;
+    }
+    if (o->logits_out) return diagnose_logits(g, o->ctx, t, o->logits_out, e);
+    return answer_prompt(g, o, t, thinking, e);
+}
+
+static int read_prompt(const struct options *o, char **text, size_t *n, struct ds4_error *e)
+{
+    struct err err = {0};
+    if (o->prompt) {
+        *text = mem_strdup(o->prompt);
+        *n = strlen(*text);
+        return 0;
+    }
+    if (!file_read(o->prompt_file ? o->prompt_file : "-", UINT64_C(1) << 30, text, n, &err)) return 0;
+    snprintf(e->message, sizeof e->message, "%s", err.msg);
+    return e->code = err.code;
+}
+
+static int run(ds4_engine *g, const struct options *o, struct ds4_error *e)
+{
+    struct ds4_tokens t = {0};
+    bool thinking = false;
+    char *text = NULL;
+    size_t n = 0;
+    int rc;
+    if (o->inspect) return fputs(ds4_engine_report(g), stdout), 0;
+    if (o->token_ids) {
+        struct ds4_model_info info;
+        ds4_engine_info(g, &info);
+        rc = diagnose_ids(o->token_ids, info.n_vocab, &t, e);
+    } else if (!o->prompt && !o->prompt_file && isatty(STDIN_FILENO)) {
+        return chat_run(g, o, e);
+    } else {
+        rc = read_prompt(o, &text, &n, e);
+        if (!rc) rc = prompt_tokens(g, o, text, n, &t, &thinking, e);
+    }
+    if (!rc) rc = run_tokens(g, o, &t, thinking, e);
+    mem_free(text);
+    ds4_tokens_free(&t);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    struct ds4_error e = {0};
+    ds4_engine *g;
+    const int usage = options_parse(argc, argv, &o);
+    if (usage) return usage;
+    if (o.help) return options_help(), 0;
+    o.engine.model_paths = o.model;
+    o.engine.n_model_paths = o.n_models;
+    o.engine.ctx = o.ctx;
+    o.engine.sessions = 1;
+    o.engine.log = log_line;
+    o.engine.log_arg = &o;
+    int rc = ds4_engine_open(&o.engine, &g, &e);
+    if (!rc) {
+        rc = run(g, &o, &e);
+        ds4_engine_close(g);
+    }
+    if (rc) fprintf(stderr, "ds4: %s\n", e.message);
+    return rc == DS4_E_ARG ? 2 : rc ? 1 : 0;
+}

@@ -1,0 +1,252 @@
+#include "options.h"
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/args.h"
+#include "base/clock.h"
+
+/* Every option: its names, the name of its value (NULL: a switch), what help says. */
+enum option_id {
+    O_MODEL,
+    O_PROMPT,
+    O_PROMPT_FILE,
+    O_SYSTEM,
+    O_RAW,
+    O_TOKENS,
+    O_TEMP,
+    O_TOP_K,
+    O_TOP_P,
+    O_MIN_P,
+    O_SEED,
+    O_THINK,
+    O_THINK_MAX,
+    O_NOTHINK,
+    O_EFFORT,
+    O_CTX,
+    O_THREADS,
+    O_BACKEND,
+    O_ISA,
+    O_CHUNK,
+    O_PAGE,
+    O_KV_SIM,
+    O_INSPECT,
+    O_DUMP_TOKENS,
+    O_TOKEN_IDS,
+    O_LOGITS_OUT,
+    O_VERBOSE,
+    O_HELP,
+    O_COUNT
+};
+
+struct option {
+    const char *name, *other, *value, *help;
+};
+
+static const struct option table[O_COUNT] = {
+    [O_MODEL] = {"-m", "--model", "FILE", "the model (GGUF)"},
+    [O_PROMPT] = {"-p", "--prompt", "TEXT",
+                  "answer this and leave; without a prompt: standard input, or a chat on a terminal"},
+    [O_PROMPT_FILE] = {"--prompt-file", NULL, "FILE", "the same with the text of a file"},
+    [O_SYSTEM] = {"-sys", "--system", "TEXT", "system text (\"You are a helpful assistant\"; empty: none)"},
+    [O_RAW] = {"--raw", "--raw-prompt", NULL, "go on with the prompt as plain text, without a chat frame"},
+    [O_TOKENS] = {"-n", "--tokens", "N", "most tokens of an answer (50000)"},
+    [O_TEMP] = {"--temp", NULL, "F", "temperature (1); 0: always the most probable token"},
+    [O_TOP_K] = {"--top-k", NULL, "N", "only the N most probable tokens (0: all)"},
+    [O_TOP_P] = {"--top-p", NULL, "F", "only the most probable tokens that sum up to F (1)"},
+    [O_MIN_P] = {"--min-p", NULL, "F", "only tokens at least F times as probable as the first (0.05)"},
+    [O_SEED] = {"--seed", NULL, "N", "seed of the drawing (from the clock)"},
+    [O_THINK] = {"--think", NULL, NULL, "think before the answer (default)"},
+    [O_THINK_MAX] = {"--think-max", NULL, NULL, "think as much as the model can; needs --ctx 393216 or more"},
+    [O_NOTHINK] = {"--nothink", NULL, NULL, "answer at once"},
+    [O_EFFORT] = {"--effort-mapping", NULL, "NAME", "how efforts are worded: file (as the file says), preview, late"},
+    [O_CTX] = {"-c", "--ctx", "N", "context in tokens (32768)"},
+    [O_THREADS] = {"-t", "--threads", "N", "threads (one per physical core)"},
+    [O_BACKEND] = {"--backend", NULL, "NAME", "cpu, or ref: the slow double precision reference"},
+    [O_ISA] = {"--isa", NULL, "NAME", "kernels of the cpu backend: scalar, avx2 (the best there is)"},
+    [O_CHUNK] = {"--prefill-chunk", NULL, "N", "most prompt tokens that are computed together (512)"},
+    [O_PAGE] = {"--page-weights", NULL, NULL, "run a model that is larger than memory, reading it again and again"},
+    [O_KV_SIM] = {"--kv-sim", NULL, "on|off",
+                  "the model's FP8/FP4 rounding of stored rows (on); off keeps rows in F32"},
+    [O_INSPECT] = {"--inspect", NULL, NULL, "print what the file is and the memory plan, and leave"},
+    [O_DUMP_TOKENS] = {"--dump-tokens", NULL, NULL, "print the tokens of the prompt as they would be sent, and leave"},
+    [O_TOKEN_IDS] = {"--token-ids", NULL, "LIST", "evaluate these token ids (\"0,5,6\") instead of a prompt"},
+    [O_LOGITS_OUT] = {"--logits-out", NULL, "FILE",
+                      "write the logits after every prompt token: float32 [tokens][vocabulary]"},
+    [O_VERBOSE] = {"-v", "--verbose", NULL, "log what is going on"},
+    [O_HELP] = {"-h", "--help", NULL, "this text"},
+};
+
+static enum option_id option_find(const char *word)
+{
+    for (int i = 0; i < O_COUNT; i++)
+        if (!strcmp(word, table[i].name) || (table[i].other && !strcmp(word, table[i].other))) return (enum option_id)i;
+    return O_COUNT;
+}
+
+void options_help(void)
+{
+    printf("ds4 - talk to a DeepSeek V4 model\n\nUsage: ds4 -m FILE [-p TEXT | --prompt-file FILE] [options]\n\n");
+    for (int i = 0; i < O_COUNT; i++) {
+        char left[64];
+        snprintf(left, sizeof left, "%s%s%s%s%s", table[i].name, table[i].other ? ", " : "",
+                 table[i].other ? table[i].other : "", table[i].value ? " " : "", table[i].value ? table[i].value : "");
+        printf("  %-28s %s\n", left, table[i].help);
+    }
+}
+
+/* The position of the word behind an option in a list. */
+static int word_of(struct args *a, const char *option, const char *const *words, int n)
+{
+    const char *v = args_value(a, option);
+    for (int i = 0; v && i < n; i++)
+        if (!strcmp(v, words[i])) return i;
+    if (v)
+        args_mistake(a, "%s: '%s' is none of %s, %s%s%s", option, v, words[0], words[1], n > 2 ? ", " : "",
+                     n > 2 ? words[2] : "");
+    return 0;
+}
+
+static void take_model(struct args *a, struct options *o, const char *word)
+{
+    const char *v = args_value(a, word);
+    if (o->n_models == OPTIONS_MAX_MODELS)
+        args_mistake(a, "more than %d model files", OPTIONS_MAX_MODELS);
+    else if (v)
+        o->model[o->n_models++] = v;
+}
+
+static void take_think(struct options *o, enum ds4_think think)
+{
+    o->think = think;
+    o->think_given = true;
+}
+
+static void take_sampling(struct args *a, struct options *o, enum option_id id, const char *word)
+{
+    switch (id) {
+    case O_TEMP:
+        o->sampling.temperature = (float)args_float(a, word, 0, 100);
+        break;
+    case O_TOP_K:
+        o->sampling.top_k = (int)args_int(a, word, 0, INT32_MAX);
+        break;
+    case O_TOP_P:
+        o->sampling.top_p = (float)args_float(a, word, 0, 1);
+        break;
+    case O_MIN_P:
+        o->sampling.min_p = (float)args_float(a, word, 0, 1);
+        break;
+    default:
+        o->sampling.seed = args_u64(a, word);
+        break;
+    }
+}
+
+static void take(struct args *a, struct options *o, enum option_id id, const char *word)
+{
+    static const char *const efforts[] = {"file", "preview", "late"}, *const switches[] = {"on", "off"};
+    switch (id) {
+    case O_MODEL:
+        take_model(a, o, word);
+        break;
+    case O_PROMPT:
+        o->prompt = args_value(a, word);
+        break;
+    case O_PROMPT_FILE:
+        o->prompt_file = args_value(a, word);
+        break;
+    case O_SYSTEM:
+        o->system = args_value(a, word);
+        break;
+    case O_RAW:
+        o->raw = true;
+        break;
+    case O_TOKENS:
+        o->n_tokens = (int)args_int(a, word, 1, INT32_MAX);
+        break;
+    case O_TEMP:
+    case O_TOP_K:
+    case O_TOP_P:
+    case O_MIN_P:
+    case O_SEED:
+        take_sampling(a, o, id, word);
+        break;
+    case O_THINK:
+        take_think(o, DS4_THINK_HIGH);
+        break;
+    case O_THINK_MAX:
+        take_think(o, DS4_THINK_MAX);
+        break;
+    case O_NOTHINK:
+        take_think(o, DS4_THINK_OFF);
+        break;
+    case O_EFFORT:
+        o->engine.effort = (enum ds4_effort)word_of(a, word, efforts, 3);
+        break;
+    case O_CTX:
+        o->ctx = (int)args_int(a, word, 1, INT32_MAX);
+        break;
+    case O_THREADS:
+        o->engine.threads = (int)args_int(a, word, 1, 4096);
+        break;
+    case O_BACKEND:
+        o->engine.backend = args_value(a, word);
+        break;
+    case O_ISA:
+        o->engine.isa = args_value(a, word);
+        break;
+    case O_CHUNK:
+        o->engine.prefill_chunk = (int)args_int(a, word, 1, 65536);
+        break;
+    case O_PAGE:
+        o->engine.page_weights = true;
+        break;
+    case O_KV_SIM:
+        o->engine.kv_sim_off = word_of(a, word, switches, 2) == 1;
+        break;
+    case O_INSPECT:
+        o->inspect = true;
+        break;
+    case O_DUMP_TOKENS:
+        o->dump_tokens = true;
+        break;
+    case O_TOKEN_IDS:
+        o->token_ids = args_value(a, word);
+        break;
+    case O_LOGITS_OUT:
+        o->logits_out = args_value(a, word);
+        break;
+    case O_VERBOSE:
+        o->verbose = true;
+        break;
+    case O_HELP:
+        o->help = true;
+        break;
+    case O_COUNT:
+        args_unknown(a, word);
+        break;
+    }
+}
+
+static void check(struct args *a, const struct options *o)
+{
+    if ((o->prompt != NULL) + (o->prompt_file != NULL) + (o->token_ids != NULL) > 1)
+        args_mistake(a, "give one of -p, --prompt-file and --token-ids");
+    else if (!o->n_models)
+        args_mistake(a, "no model; give one with -m FILE");
+}
+
+int options_parse(int argc, char **argv, struct options *o)
+{
+    struct args a = {.program = "ds4", .argv = argv, .argc = argc, .at = 1};
+    *o = (struct options){.system = "You are a helpful assistant",
+                          .n_tokens = 50000,
+                          .think = DS4_THINK_HIGH,
+                          .sampling = {.temperature = 1, .top_p = 1, .min_p = 0.05f},
+                          .ctx = 32768};
+    o->sampling.seed = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32 ^ clock_ns();
+    for (const char *word; (word = args_next(&a));) take(&a, o, option_find(word), word);
+    if (!a.bad && !o->help) check(&a, o);
+    return a.bad ? 2 : 0;
+}

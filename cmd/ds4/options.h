@@ -1,0 +1,31 @@
+/* Command line of ds4. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "ds4.h"
+
+enum { OPTIONS_MAX_MODELS = 64 };
+
+struct options {
+    const char *model[OPTIONS_MAX_MODELS];
+    int n_models;
+    const char *prompt, *prompt_file; /* at most one */
+    const char *system;
+    bool raw;     /* the prompt is text to go on with: no chat frame */
+    int n_tokens; /* most tokens of an answer */
+    enum ds4_think think;
+    bool think_given;
+    struct ds4_sampling sampling;
+    int ctx;
+    struct ds4_options engine; /* model_paths is filled by the caller */
+    bool inspect, dump_tokens, verbose, help;
+    const char *token_ids;  /* "0,5,6" */
+    const char *logits_out; /* float32 [tokens][vocabulary] */
+};
+
+/* 0, or the exit status 2 after a message. */
+int options_parse(int argc, char **argv, struct options *o);
+void options_help(void);
+
+#endif

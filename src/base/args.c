@@ -1,0 +1,76 @@
+/* Command line words one by one. */
+#include "base/args.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *args_next(struct args *a)
+{
+    return !a->bad && a->at < a->argc ? a->argv[a->at++] : NULL;
+}
+
+void args_mistake(struct args *a, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fprintf(stderr, "%s: ", a->program);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+    a->bad = true;
+}
+
+const char *args_value(struct args *a, const char *option)
+{
+    if (a->at < a->argc) return a->argv[a->at++];
+    args_mistake(a, "%s needs a value", option);
+    return NULL;
+}
+
+int64_t args_int(struct args *a, const char *option, int64_t min, int64_t max)
+{
+    const char *text = args_value(a, option);
+    if (!text) return min;
+    char *end;
+    errno = 0;
+    const long long v = strtoll(text, &end, 10);
+    if (end == text || *end || errno || v < min || v > max) {
+        args_mistake(a, "%s: '%s' is not a whole number from %" PRId64 " to %" PRId64, option, text, min, max);
+        return min;
+    }
+    return v;
+}
+
+uint64_t args_u64(struct args *a, const char *option)
+{
+    const char *text = args_value(a, option);
+    if (!text) return 0;
+    char *end;
+    errno = 0;
+    const unsigned long long v = strtoull(text, &end, 10);
+    if (end == text || *end || errno || *text == '-') args_mistake(a, "%s: '%s' is not a number", option, text);
+    return v;
+}
+
+double args_float(struct args *a, const char *option, double min, double max)
+{
+    const char *text = args_value(a, option);
+    if (!text) return min;
+    char *end;
+    errno = 0;
+    const double v = strtod(text, &end);
+    if (end == text || *end || errno || !isfinite(v) || v < min || v > max) {
+        args_mistake(a, "%s: '%s' is not a number from %g to %g", option, text, min, max);
+        return min;
+    }
+    return v;
+}
+
+void args_unknown(struct args *a, const char *word)
+{
+    args_mistake(a, word[0] == '-' ? "unknown option %s; see %s --help" : "unexpected argument %s; see %s --help", word,
+                 a->program);
+}
