@@ -60,7 +60,7 @@ float e2m1_to_f32(uint8_t n);  /* low nibble */
 uint8_t f32_to_e2m1(float f);  /* |f| clamped to 6, nearest, ties to the even code; -0 gives +0 */
 
 /* Encodes n values (a multiple of the block) of a row. importance: one weight per column, or NULL (IQ2_XXS needs it).
- * Types: F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q2_K, IQ2_XXS, MXFP4 (spec 4). Returns 0, or negative if the type has no
+ * Types: F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K, Q2_K, IQ2_XXS, MXFP4 (spec 4). Returns 0, or negative if the type has no
  * encoder or a value is not finite. */
 int quant_encode(uint32_t id, const float *x, int64_t n, const float *importance, void *out);
 

@@ -1,18 +1,18 @@
 /* What the AVX2 kernel files share. Included by *_avx2.c only.
  *
- * All tiles work on eight weight rows at a time, one float lane per row, so the float chain of each output runs down its
- * own lane. Where fewer rows are left, the last one stands in for the missing ones and its copies are not stored. With few
- * activation rows a block is multiplied as it lies in memory and the lanes of eight rows are summed together at its end.
- * With more, eight rows are unpacked into a slab, four consecutive codes of row 0, of row 1 ... in one vector, which all
- * activation rows then use. */
+ * All tiles work on eight weight rows at a time, one float lane per row, so the float chain of each output runs down
+ * its own lane. Where fewer rows are left, the last one stands in for the missing ones and its copies are not stored.
+ * With few activation rows a block is multiplied as it lies in memory and the lanes of eight rows are summed together
+ * at its end. With more, eight rows are unpacked into a slab, four consecutive codes of row 0, of row 1 ... in one
+ * vector, which all activation rows then use. */
 #ifndef QUANT_QUANT_AVX2_H
 #define QUANT_QUANT_AVX2_H
 #include <immintrin.h>
 #include "quant/quant_bits.h"
 #include "quant/quant_internal.h"
 
-quant_tile_fn tile_f32_avx2, tile_f16_avx2, tile_bf16_avx2, tile_q8_0_avx2, tile_q4_0_avx2, tile_mxfp4_avx2, tile_q2_k_avx2,
-    tile_q4_k_avx2, tile_q5_k_avx2, tile_q6_k_avx2, tile_iq2_xxs_avx2;
+quant_tile_fn tile_f32_avx2, tile_f16_avx2, tile_bf16_avx2, tile_q8_0_avx2, tile_q4_0_avx2, tile_mxfp4_avx2,
+    tile_q2_k_avx2, tile_q4_k_avx2, tile_q5_k_avx2, tile_q6_k_avx2, tile_iq2_xxs_avx2;
 
 #define INLINE static inline __attribute__((always_inline))
 #ifdef __clang__
@@ -86,9 +86,10 @@ INLINE __m256i spread32(const void *p)
 /* The f16 at the same offset of eight rows. */
 INLINE __m256 f16_of_rows(const uint8_t *const row[ROWS], size_t at)
 {
-    const __m128i h = _mm_setr_epi16((short)load_u16(row[0] + at), (short)load_u16(row[1] + at), (short)load_u16(row[2] + at),
-                                     (short)load_u16(row[3] + at), (short)load_u16(row[4] + at), (short)load_u16(row[5] + at),
-                                     (short)load_u16(row[6] + at), (short)load_u16(row[7] + at));
+    const __m128i h =
+        _mm_setr_epi16((short)load_u16(row[0] + at), (short)load_u16(row[1] + at), (short)load_u16(row[2] + at),
+                       (short)load_u16(row[3] + at), (short)load_u16(row[4] + at), (short)load_u16(row[5] + at),
+                       (short)load_u16(row[6] + at), (short)load_u16(row[7] + at));
     return _mm256_cvtph_ps(h);
 }
 

@@ -71,20 +71,18 @@ INLINE void dots(enum qtype t, int R, int C, int k, const uint8_t *const *w, con
     for (int first = 0; first < k; first += CHUNK) {
         const int end = k - first < CHUNK ? k : first + CHUNK;
         struct lanes acc[MAX_ROWS][MAX_COLS];
-        UNROLL for (int r = 0; r < R; r++)
-            UNROLL for (int c = 0; c < C; c++)
-                acc[r][c].half[0] = acc[r][c].half[1] = _mm256_setzero_ps();
+        UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) acc[r][c].half[0] = acc[r][c].half[1] =
+            _mm256_setzero_ps();
         int at = first;
         for (; at + LANES <= end; at += LANES) multiply16(t, R, C, w, x, at, acc);
         if (at < end) multiply_tail(t, R, C, w, x, at, end - at, acc);
-        UNROLL for (int r = 0; r < R; r++)
-            UNROLL for (int c = 0; c < C; c++) total[c][r] += lane_tree(acc[r][c]);
+        UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) total[c][r] += lane_tree(acc[r][c]);
     }
 }
 
 /* R rows from row r times C columns from column c; rows and columns beyond the last are computed and dropped. */
-INLINE void block(enum qtype t, int R, int C, int k, const uint8_t *const *w, int n_rows, const void *x, size_t x_stride, int c,
-                  int n_cols, float *out, size_t out_stride)
+INLINE void block(enum qtype t, int R, int C, int k, const uint8_t *const *w, int n_rows, const void *x,
+                  size_t x_stride, int c, int n_cols, float *out, size_t out_stride)
 {
     const uint8_t *xp[MAX_COLS];
     float total[MAX_COLS][MAX_ROWS];
@@ -94,8 +92,8 @@ INLINE void block(enum qtype t, int R, int C, int k, const uint8_t *const *w, in
         for (int r = 0; r < R && r < n_rows; r++) out[(size_t)(c + i) * out_stride + (size_t)r] = total[i][r];
 }
 
-INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,
-                 float *out, size_t out_stride)
+INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride,
+                 int n_cols, float *out, size_t out_stride)
 {
     const uint8_t *wp[MAX_ROWS];
     const int step = n_cols == 1 ? 4 : n_cols == 2 ? 3 : 2;
@@ -112,8 +110,8 @@ INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows
 }
 
 #define TILE(name, type)                                                                                               \
-    void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols, float *out, \
-              size_t out_stride)                                                                                       \
+    void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,           \
+              float *out, size_t out_stride)                                                                           \
     {                                                                                                                  \
         tile(type, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                                      \
     }

@@ -92,6 +92,8 @@ static quant_encode_fn *encoder(uint32_t id)
         return encode_q4_0;
     case QT_Q4_K:
         return quant_encode_q4_k;
+    case QT_Q5_K:
+        return quant_encode_q5_k;
     case QT_Q2_K:
         return quant_encode_q2_k;
     case QT_IQ2_XXS:

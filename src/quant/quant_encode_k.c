@@ -1,10 +1,10 @@
-/* Encoders of Q4_K and Q2_K (spec gguf-and-quants 4.5, 4.6). */
+/* Encoders of Q4_K, Q5_K and Q2_K (spec gguf-and-quants 4.5, 4.6). */
 #include <math.h>
 #include "quant/quant_blocks.h"
 #include "quant/quant_fit.h"
 #include "quant/quant_internal.h"
 
-enum { SUB_MAX = 16 }; /* sub-blocks of a block: 8 (Q4_K) or 16 (Q2_K) */
+enum { SUB_MAX = 16 }; /* sub-blocks of a block: 8 (Q4_K, Q5_K) or 16 (Q2_K) */
 
 /* What a block becomes before it is packed. */
 struct block {
@@ -21,6 +21,7 @@ struct format {
 };
 
 static const struct format q4_k = {32, 15, 63, {-1.0f, 0.1f, 20, false}, {-0.9f, 0.05f, 36, false}, 2};
+static const struct format q5_k = {32, 31, 63, {-0.5f, 0.1f, 15, false}, {-0.9f, 0.05f, 36, false}, 2};
 static const struct format q2_k = {16, 3, 15, {-0.5f, 0.1f, 15, true}, {-0.9f, 0.05f, 36, false}, 1};
 
 static float square_sum(const float *x, int n)
@@ -48,8 +49,8 @@ static void fit_plain(const struct format *f, const float *x, struct block *b)
     float scale[SUB_MAX], min[SUB_MAX], w[FIT_MAX];
     for (int j = 0; j < 256 / f->sub; j++) {
         const float *xs = x + j * f->sub;
-        /* Q4_K weighs by root mean square + |x|, Q2_K by |x|. */
-        const float rms = f == &q4_k ? sqrtf(square_sum(xs, f->sub) / (float)f->sub) : 0;
+        /* Q2_K weighs by |x|, the others by root mean square + |x|. */
+        const float rms = f != &q2_k ? sqrtf(square_sum(xs, f->sub) / (float)f->sub) : 0;
         for (int i = 0; i < f->sub; i++) w[i] = rms + fabsf(xs[i]);
         scale[j] = fit_affine(f->sub, f->n_max, xs, w, &f->plain, b->level + j * f->sub, &min[j]);
     }
@@ -94,20 +95,41 @@ static void quantise(const struct format *f, const float *x, const float *import
     requantise(f, x, b);
 }
 
-static void pack_q4_k(const struct block *b, uint8_t *out)
+/* Scales and minimums of Q4_K and Q5_K: six bits each. */
+static void pack_scales(const struct block *b, uint8_t *s)
 {
-    store_u16(out + Q4_K_D, b->d);
-    store_u16(out + Q4_K_DMIN, b->dmin);
-    uint8_t *const s = out + Q4_K_SCALES;
     for (int j = 0; j < 4; j++) {
         s[j] = (uint8_t)(b->scale[j] | b->scale[j + 4] >> 4 << 6);
         s[j + 4] = (uint8_t)(b->min[j] | b->min[j + 4] >> 4 << 6);
         s[j + 8] = (uint8_t)((b->scale[j + 4] & 15) | (b->min[j + 4] & 15) << 4);
     }
+}
+
+/* Low nibbles of the levels. */
+static void pack_nibbles(const struct block *b, uint8_t *qs)
+{
     for (int i = 0; i < 128; i++) {
         const uint8_t *const l = b->level + 64 * (i / 32) + i % 32;
-        out[Q4_K_QS + i] = (uint8_t)(l[0] | l[32] << 4);
+        qs[i] = (uint8_t)((l[0] & 15) | (l[32] & 15) << 4);
     }
+}
+
+static void pack_q4_k(const struct block *b, uint8_t *out)
+{
+    store_u16(out + Q4_K_D, b->d);
+    store_u16(out + Q4_K_DMIN, b->dmin);
+    pack_scales(b, out + Q4_K_SCALES);
+    pack_nibbles(b, out + Q4_K_QS);
+}
+
+static void pack_q5_k(const struct block *b, uint8_t *out)
+{
+    store_u16(out + Q4_K_D, b->d);
+    store_u16(out + Q4_K_DMIN, b->dmin);
+    pack_scales(b, out + Q4_K_SCALES);
+    pack_nibbles(b, out + Q5_K_QS);
+    memset(out + Q5_K_QH, 0, 32);
+    for (int i = 0; i < 256; i++) out[Q5_K_QH + i % 32] |= (uint8_t)(b->level[i] >> 4 << i / 32);
 }
 
 static void pack_q2_k(const struct block *b, uint8_t *out)
@@ -121,20 +143,27 @@ static void pack_q2_k(const struct block *b, uint8_t *out)
     store_u16(out + Q2_K_DMIN, b->dmin);
 }
 
-void quant_encode_q4_k(const float *x, int64_t n, const float *importance, uint8_t *out)
+static void encode(const struct format *f, void (*pack)(const struct block *, uint8_t *), size_t block_bytes,
+                   const float *x, int64_t n, const float *importance, uint8_t *out)
 {
     struct block b;
-    for (int64_t i = 0; i < n; i += 256, out += Q4_K_BYTES) {
-        quantise(&q4_k, x + i, importance ? importance + i : NULL, &b);
-        pack_q4_k(&b, out);
+    for (int64_t i = 0; i < n; i += 256, out += block_bytes) {
+        quantise(f, x + i, importance ? importance + i : NULL, &b);
+        pack(&b, out);
     }
+}
+
+void quant_encode_q4_k(const float *x, int64_t n, const float *importance, uint8_t *out)
+{
+    encode(&q4_k, pack_q4_k, Q4_K_BYTES, x, n, importance, out);
+}
+
+void quant_encode_q5_k(const float *x, int64_t n, const float *importance, uint8_t *out)
+{
+    encode(&q5_k, pack_q5_k, Q5_K_BYTES, x, n, importance, out);
 }
 
 void quant_encode_q2_k(const float *x, int64_t n, const float *importance, uint8_t *out)
 {
-    struct block b;
-    for (int64_t i = 0; i < n; i += 256, out += Q2_K_BYTES) {
-        quantise(&q2_k, x + i, importance ? importance + i : NULL, &b);
-        pack_q2_k(&b, out);
-    }
+    encode(&q2_k, pack_q2_k, Q2_K_BYTES, x, n, importance, out);
 }

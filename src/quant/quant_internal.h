@@ -11,7 +11,7 @@ quant_decode_fn quant_decode_f32, quant_decode_f16, quant_decode_bf16, quant_dec
 
 /* Encoders of whole blocks; x is finite, importance is NULL or one weight per value. */
 typedef void quant_encode_fn(const float *x, int64_t n, const float *importance, uint8_t *out);
-quant_encode_fn quant_encode_q4_k, quant_encode_q2_k, quant_encode_iq2_xxs;
+quant_encode_fn quant_encode_q4_k, quant_encode_q5_k, quant_encode_q2_k, quant_encode_iq2_xxs;
 
 /* Quantises n whole blocks of 32 (Q8_0) or 256 (Q8_K) values: codes q, scales d, Q8_K: bsums. A block whose largest
  * magnitude is so small that its reciprocal scale overflows becomes zero; a block with a NaN or infinity gets d = NaN

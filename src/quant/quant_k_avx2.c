@@ -1,8 +1,8 @@
 /* AVX2 tiles of the types with blocks of 256: Q2_K, Q4_K, Q5_K, Q6_K, IQ2_XXS (activations ACT_Q8_K).
  *
- * Codes are made unsigned for the 8-bit products: Q6_K codes are taken 32 too high and, in slabs, IQ2_XXS magnitudes with
- * their signs 43 too high. The surplus, 32 or 43 times the scales times the activation sums, is an exact integer like the
- * minimum term of the other types, and is computed the same way. Spec gguf-and-quants 2.5 to 2.9. */
+ * Codes are made unsigned for the 8-bit products: Q6_K codes are taken 32 too high and, in slabs, IQ2_XXS magnitudes
+ * with their signs 43 too high. The surplus, 32 or 43 times the scales times the activation sums, is an exact integer
+ * like the minimum term of the other types, and is computed the same way. Spec gguf-and-quants 2.5 to 2.9. */
 #ifdef __AVX2__
 #include "quant/quant_avx2.h"
 #include "quant/quant_blocks.h"
@@ -54,7 +54,8 @@ INLINE bool has_min(enum qtype t)
 INLINE void prepare_q4_k(const uint8_t *s, struct prep *p)
 {
     const uint32_t a = load_u32(s), b = load_u32(s + 4), c = load_u32(s + 8);
-    const uint32_t scale_hi = (c & 0x0f0f0f0f) | (a >> 2 & 0x30303030), min_hi = (c >> 4 & 0x0f0f0f0f) | (b >> 2 & 0x30303030);
+    const uint32_t scale_hi = (c & 0x0f0f0f0f) | (a >> 2 & 0x30303030),
+                   min_hi = (c >> 4 & 0x0f0f0f0f) | (b >> 2 & 0x30303030);
     const __m128i scale = _mm_setr_epi32((int)(a & 0x3f3f3f3f), (int)scale_hi, 0, 0);
     const __m128i min = _mm_setr_epi32((int)(b & 0x3f3f3f3f), (int)min_hi, 0, 0);
     store256(p->scale, _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(scale, scale)));
@@ -78,8 +79,7 @@ INLINE void prepare_iq2_xxs(const uint8_t *b, struct prep *p)
     bits = _mm256_or_si256(bits, _mm256_and_si256(_mm256_slli_epi32(word, 2), _mm256_set1_epi32(0x7f0000)));
     bits = _mm256_or_si256(bits, _mm256_and_si256(_mm256_slli_epi32(word, 3), _mm256_set1_epi32(0x7f000000)));
     const char o = (char)0x80; /* parity of a nibble, in bit 7 */
-    const __m256i parity =
-        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, o, o, 0, o, 0, 0, o, o, 0, 0, o, 0, o, o, 0));
+    const __m256i parity = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, o, o, 0, o, 0, 0, o, o, 0, 0, o, 0, o, o, 0));
     const __m256i low = _mm256_set1_epi8(15);
     const __m256i p0 = _mm256_shuffle_epi8(parity, _mm256_and_si256(bits, low));
     const __m256i p1 = _mm256_shuffle_epi8(parity, _mm256_and_si256(_mm256_srli_epi16(bits, 4), low));
@@ -133,7 +133,8 @@ INLINE __m256i codes(enum qtype t, const uint8_t *b, const struct prep *p, int g
     }
     if (t == QT_Q6_K) {
         const int h = g / 4, part = g % 4;
-        const __m256i lo = _mm256_and_si256(_mm256_srli_epi16(load256(b + 64 * h + 32 * (part & 1)), part < 2 ? 0 : 4), m4);
+        const __m256i lo =
+            _mm256_and_si256(_mm256_srli_epi16(load256(b + 64 * h + 32 * (part & 1)), part < 2 ? 0 : 4), m4);
         const __m256i hi = _mm256_and_si256(_mm256_srli_epi16(load256(b + Q6_K_QH + 32 * h), 2 * part), m2);
         return _mm256_or_si256(lo, _mm256_slli_epi16(hi, 4));
     }
@@ -144,7 +145,8 @@ INLINE __m256i codes(enum qtype t, const uint8_t *b, const struct prep *p, int g
 INLINE void block_direct(enum qtype t, const uint8_t *b, const int8_t *q, __m256i bsums, __m256i *sum, __m256i *min)
 {
     /* The scale of the first 16 values in the lower half, that of the others in the upper. */
-    const __m256i halves = _mm256_setr_epi64x(0x0100010001000100, 0x0100010001000100, 0x0302030203020302, 0x0302030203020302);
+    const __m256i halves =
+        _mm256_setr_epi64x(0x0100010001000100, 0x0100010001000100, 0x0302030203020302, 0x0302030203020302);
     struct prep p;
     prepare(t, b, &p);
     __m256i s = _mm256_setzero_si256();
@@ -197,8 +199,7 @@ INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], c
         const size_t at = (size_t)b * block_bytes(t);
         const __m256i bs = load256(bsums + 16 * b);
         __m256i sum[ROWS], min[ROWS];
-        for (int r = 0; r < ROWS; r++)
-            block_direct(t, row[r] + at, (const int8_t *)x + 256 * b, bs, &sum[r], &min[r]);
+        for (int r = 0; r < ROWS; r++) block_direct(t, row[r] + at, (const int8_t *)x + 256 * b, bs, &sum[r], &min[r]);
         const __m256i m = t == QT_IQ2_XXS ? _mm256_setzero_si256() : lane_sums(min);
         const __m256 dmin = has_min(t) ? f16_of_rows(row, at + dmin_at(t)) : _mm256_setzero_ps();
         acc = step(t, acc, lane_sums(sum), m, f16_of_rows(row, at + d_at(t)), dmin, _mm256_set1_ps(d[b]),
@@ -211,7 +212,8 @@ INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], c
 INLINE void slab_scales(enum qtype t, const struct prep p[ROWS], struct slab *s)
 {
     const __m256i first = _mm256_set1_epi32(0x01000100), second = _mm256_set1_epi32(0x03020302);
-    const __m256i base = _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404, 0x08080808, 0x0c0c0c0c);
+    const __m256i base =
+        _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404, 0x08080808, 0x0c0c0c0c);
     __m256i scale[ROWS], min[ROWS];
     UNROLL for (int r = 0; r < ROWS; r++) scale[r] = load256(p[r].scale);
     transpose8(scale);
@@ -255,20 +257,21 @@ INLINE void slab_sums(enum qtype t, const struct slab *s, const int8_t *const q[
         UNROLL for (int first = i; first < i + per_scale; first += n)
         {
             __m256i pairs[COLS];
-            UNROLL for (int c = 0; c < COLS; c++)
-                pairs[c] = _mm256_maddubs_epi16(load256(s->code[first]), spread32(q[c] + 4 * first));
+            UNROLL for (int c = 0; c < COLS; c++) pairs[c] =
+                _mm256_maddubs_epi16(load256(s->code[first]), spread32(q[c] + 4 * first));
             UNROLL for (int j = first + 1; j < first + n; j++)
             {
                 const __m256i w = load256(s->code[j]);
-                UNROLL for (int c = 0; c < COLS; c++)
-                    pairs[c] = _mm256_add_epi16(pairs[c], _mm256_maddubs_epi16(w, spread32(q[c] + 4 * j)));
+                UNROLL for (int c = 0; c < COLS; c++) pairs[c] =
+                    _mm256_add_epi16(pairs[c], _mm256_maddubs_epi16(w, spread32(q[c] + 4 * j)));
             }
             UNROLL for (int c = 0; c < COLS; c++) sum[c] = _mm256_add_epi32(sum[c], _mm256_madd_epi16(pairs[c], scale));
         }
     }
 }
 
-INLINE void slab_columns(enum qtype t, const struct slab *s, int b, const uint8_t *const x[COLS], int k, float acc[COLS][ROWS])
+INLINE void slab_columns(enum qtype t, const struct slab *s, int b, const uint8_t *const x[COLS], int k,
+                         float acc[COLS][ROWS])
 {
     const int8_t *q[COLS];
     __m256i sum[COLS], min[COLS];
@@ -278,8 +281,8 @@ INLINE void slab_columns(enum qtype t, const struct slab *s, int b, const uint8_
     {
         const int16_t *const bsums = act_bsums(x[c], k) + 16 * b;
         min[c] = _mm256_setzero_si256();
-        UNROLL for (int i = 0; i < 8; i++)
-            min[c] = _mm256_add_epi32(min[c], _mm256_madd_epi16(load256(s->min[i]), spread32(bsums + 2 * i)));
+        UNROLL for (int i = 0; i < 8; i++) min[c] =
+            _mm256_add_epi32(min[c], _mm256_madd_epi16(load256(s->min[i]), spread32(bsums + 2 * i)));
     }
     const __m256 d = _mm256_load_ps(s->d), dmin = has_min(t) ? _mm256_load_ps(s->dmin) : _mm256_setzero_ps();
     UNROLL for (int c = 0; c < COLS; c++)
@@ -313,8 +316,8 @@ INLINE int slab_cols(enum qtype t)
     return t == QT_IQ2_XXS ? 2 : 3;
 }
 
-INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows, const uint8_t *x, size_t x_stride, int n_cols,
-                 float *out, size_t out_stride)
+INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows, const uint8_t *x, size_t x_stride,
+                 int n_cols, float *out, size_t out_stride)
 {
     const bool slab = n_cols >= slab_cols(t);
     for (int r = 0; r < n_rows; r += ROWS) {
@@ -334,8 +337,8 @@ INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows
 }
 
 #define TILE(name, type)                                                                                               \
-    void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols, float *out, \
-              size_t out_stride)                                                                                       \
+    void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,           \
+              float *out, size_t out_stride)                                                                           \
     {                                                                                                                  \
         tile(type, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                                      \
     }

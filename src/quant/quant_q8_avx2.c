@@ -1,5 +1,6 @@
 /* AVX2 tiles of the types with blocks of 32 signed codes: Q8_0, Q4_0, MXFP4 (activations ACT_Q8_0). The products use
- * |code| as the unsigned operand and give its sign to the activation; |code| <= 128 and |q| <= 127 keep pairs in 16 bits. */
+ * |code| as the unsigned operand and give its sign to the activation; |code| <= 128 and |q| <= 127 keep pairs in 16
+ * bits. */
 #ifdef __AVX2__
 #include "quant/quant_avx2.h"
 #include "quant/quant_blocks.h"
@@ -36,8 +37,8 @@ INLINE __m256i codes(enum qtype t, const uint8_t *b)
 INLINE __m256 scales(enum qtype t, const uint8_t *const row[ROWS], size_t at)
 {
     if (t != QT_MXFP4) return f16_of_rows(row, at);
-    const __m256i e = _mm256_setr_epi32(row[0][at], row[1][at], row[2][at], row[3][at], row[4][at], row[5][at], row[6][at],
-                                        row[7][at]);
+    const __m256i e = _mm256_setr_epi32(row[0][at], row[1][at], row[2][at], row[3][at], row[4][at], row[5][at],
+                                        row[6][at], row[7][at]);
     const __m256i one = _mm256_set1_epi32(1);
     const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, one), 23);
     const __m256i subnormal = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
@@ -110,8 +111,8 @@ INLINE void slab_block(enum qtype t, const int8_t code[8][32], const int8_t *con
     UNROLL for (int c = 0; c < COLS; c++) sum[c] = _mm256_madd_epi16(sum[c], ones);
 }
 
-INLINE void slab_columns(enum qtype t, const struct slab *s, int first, int n_blocks, const uint8_t *const x[COLS], int k,
-                         float acc[COLS][ROWS])
+INLINE void slab_columns(enum qtype t, const struct slab *s, int first, int n_blocks, const uint8_t *const x[COLS],
+                         int k, float acc[COLS][ROWS])
 {
     const int8_t *q[COLS];
     const float *d[COLS];
@@ -151,8 +152,8 @@ INLINE void rows_slab(enum qtype t, int k, const uint8_t *const row[ROWS], const
     }
 }
 
-INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows, const uint8_t *x, size_t x_stride, int n_cols,
-                 float *out, size_t out_stride)
+INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows, const uint8_t *x, size_t x_stride,
+                 int n_cols, float *out, size_t out_stride)
 {
     for (int r = 0; r < n_rows; r += ROWS) {
         const uint8_t *row[ROWS];
@@ -165,8 +166,9 @@ INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows
             if (n_cols >= SLAB_COLS) rows_slab(t, k, row, xc, x_stride, n, acc);
             for (int i = 0; i < n; i++) {
                 const uint8_t *const xi = xc + (size_t)i * x_stride;
-                const __m256 v = n_cols >= SLAB_COLS ? _mm256_load_ps(acc[i])
-                                                     : rows_direct(t, k / 32, row, (const int8_t *)xi, act_d(ACT_Q8_0, xi, k));
+                const __m256 v = n_cols >= SLAB_COLS
+                                     ? _mm256_load_ps(acc[i])
+                                     : rows_direct(t, k / 32, row, (const int8_t *)xi, act_d(ACT_Q8_0, xi, k));
                 store_rows(to + (size_t)i * out_stride, v, n_rows - r);
             }
         }
@@ -174,8 +176,8 @@ INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows
 }
 
 #define TILE(name, type)                                                                                               \
-    void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols, float *out, \
-              size_t out_stride)                                                                                       \
+    void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,           \
+              float *out, size_t out_stride)                                                                           \
     {                                                                                                                  \
         tile(type, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                                      \
     }

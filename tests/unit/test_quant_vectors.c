@@ -58,6 +58,7 @@ static const struct encoded {
     {QT_MXFP4, NONE, 0x208789b1283f69f1, 0x685a4200562d59f5, {0xc30d5771, 0xc34e01fc, 0xc2ba95b3, 0xc1e87695}, true},
     {QT_Q4_K, NONE, 0x9371ff50e05f524d, 0x7db4c46950135ac2, {0xc31187c4, 0xc343b5d3, 0xc2b94f8c, 0xc1b60d4e}, false},
     {QT_Q4_K, VECTOR, 0x7758a4f61025cbf8, 0x7a1fe52c013deb8f, {0xc30d4c3c, 0xc342e776, 0xc2b9637b, 0xc1897371}, false},
+    {QT_Q5_K, NONE, 0x0ad224f1d1614fb5, 0x12f49e167ed0b30b, {0xc3111a3c, 0xc33faa30, 0xc2c32592, 0xc1a717aa}, false},
     {QT_Q2_K, NONE, 0xc00aa0dfa9a7209a, 0xa3128894e6c26996, {0xc3206e0a, 0xc3515f0d, 0xc2e6ddd0, 0xc17a1134}, true},
     {QT_Q2_K, VECTOR, 0x7e79f8a98d900d18, 0x3b696e53b6500dc7, {0xc3203546, 0xc36aed04, 0xc2f935e3, 0xbfff6aa0}, true},
     {QT_IQ2_XXS,

@@ -1,0 +1,230 @@
+/* Every kernel set gives the bits of the scalar set, whatever the shape of the tile; the order of dense sums against
+ * values computed with exact rational arithmetic. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "quant/quant.h"
+#include "../support/quant_vectors.h"
+
+static const uint32_t types[] = {QT_F32,  QT_F16,  QT_BF16, QT_Q8_0, QT_Q4_0,   QT_MXFP4,
+                                 QT_Q2_K, QT_Q4_K, QT_Q5_K, QT_Q6_K, QT_IQ2_XXS};
+enum { N_TYPES = sizeof types / sizeof types[0], MAX_ROWS = 19, MAX_COLS = 70 };
+
+static void *aligned(size_t bytes)
+{
+    void *p = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    assert_non_null(p);
+    memset(p, 0, bytes);
+    return p;
+}
+
+/* Finite, but from 1e-42 to 1e33 between columns. */
+static float activation(uint32_t *state, int col)
+{
+    static const float size[8] = {1, 100, 1e-3f, 1e30f, 1e-30f, 1e-42f, 0, 1e33f};
+    return ((float)(int32_t)vec_xorshift(state) * 0x1p-31f) * size[col % 8];
+}
+
+/* A matrix, its activations and the scalar results of the largest tile. */
+struct problem {
+    uint32_t type;
+    int k;
+    size_t w_stride, x_stride;
+    uint8_t *w;
+    char *x;
+    float *want; /* [MAX_COLS][MAX_ROWS] */
+};
+
+/* f32 weights of ordinary size: as random bits most would be useless. */
+static void fill_weights(struct problem *p)
+{
+    const size_t bytes = quant_row_bytes(p->type, p->k);
+    uint8_t *const all = malloc(MAX_ROWS * bytes);
+    vec_random_blocks(p->type == QT_F32 ? QT_Q8_0 : p->type, all,
+                      p->type == QT_F32 ? bytes / 34 * 34 : MAX_ROWS * bytes);
+    uint32_t state = 7;
+    for (int r = 0; r < MAX_ROWS; r++) {
+        uint8_t *const row = p->w + (size_t)r * p->w_stride;
+        memcpy(row, all + (size_t)r * bytes, bytes);
+        for (int i = 0; p->type == QT_F32 && i < p->k; i++) {
+            const float v = (float)(int32_t)vec_xorshift(&state) * 0x1p-31f;
+            memcpy(row + 4 * i, &v, 4);
+        }
+    }
+    free(all);
+}
+
+static struct problem problem_make(uint32_t type, int k)
+{
+    const enum act_format f = quant_type(type)->act;
+    struct problem p = {.type = type, .k = k};
+    p.w_stride = quant_row_bytes(type, k) + 6;
+    p.x_stride = act_row_bytes(f, k) + 64;
+    p.w = malloc(MAX_ROWS * p.w_stride);
+    p.x = aligned(MAX_COLS * p.x_stride);
+    p.want = malloc(MAX_COLS * MAX_ROWS * sizeof *p.want);
+    fill_weights(&p);
+    float *const x = malloc((size_t)k * sizeof *x);
+    uint32_t state = 99;
+    for (int c = 0; c < MAX_COLS; c++) {
+        for (int i = 0; i < k; i++) x[i] = activation(&state, c);
+        act_quantise(f, x, k, p.x + (size_t)c * p.x_stride);
+    }
+    free(x);
+    quant_tile(QUANT_SCALAR, type)(k, p.w, p.w_stride, MAX_ROWS, p.x, p.x_stride, MAX_COLS, p.want, MAX_ROWS);
+    return p;
+}
+
+static void problem_free(struct problem *p)
+{
+    free(p->w);
+    free(p->x);
+    free(p->want);
+}
+
+/* A tile at the end of the matrix gives the reference bits and writes nothing outside itself. */
+static void check_tile(const struct problem *p, enum quant_isa isa, int n_rows, int n_cols)
+{
+    const int r0 = MAX_ROWS - n_rows, c0 = MAX_COLS - n_cols;
+    const size_t stride = (size_t)n_rows + 3;
+    float *const got = malloc((size_t)n_cols * stride * sizeof *got);
+    const float guard = -12345.5f;
+    for (size_t i = 0; i < (size_t)n_cols * stride; i++) got[i] = guard;
+    quant_tile(isa, p->type)(p->k, p->w + (size_t)r0 * p->w_stride, p->w_stride, n_rows,
+                             p->x + (size_t)c0 * p->x_stride, p->x_stride, n_cols, got, stride);
+    for (int c = 0; c < n_cols; c++) {
+        assert_memory_equal(got + (size_t)c * stride, p->want + (c0 + c) * MAX_ROWS + r0, (size_t)n_rows * sizeof *got);
+        for (int i = n_rows; i < n_rows + 3; i++) assert_true(got[(size_t)c * stride + (size_t)i] == guard);
+    }
+    free(got);
+}
+
+static void check_shapes(uint32_t type, int k)
+{
+    static const int rows[] = {1, 2, 3, 5, 8, MAX_ROWS}, cols[] = {1, 2, 3, 4, 5, 7, 33, MAX_COLS};
+    struct problem p = problem_make(type, k);
+    for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
+        if (!quant_isa_usable((enum quant_isa)isa)) continue;
+        for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
+            for (size_t c = 0; c < sizeof cols / sizeof cols[0]; c++)
+                if (isa != QUANT_SCALAR || rows[r] * cols[c] < 20)
+                    check_tile(&p, (enum quant_isa)isa, rows[r], cols[c]);
+    }
+    problem_free(&p);
+}
+
+static void test_one_block(void **state)
+{
+    for (int i = 0; i < N_TYPES; i++) check_shapes(types[i], quant_type(types[i])->block);
+}
+
+static void test_several_blocks(void **state)
+{
+    /* In units of the block: 9 and 11 leave part of a slab of 8 blocks, and a tail of dense lanes. */
+    for (int i = 0; i < N_TYPES; i++) {
+        check_shapes(types[i], 3 * quant_type(types[i])->block);
+        check_shapes(types[i], (quant_type(types[i])->block == 256 ? 2 : 11) * quant_type(types[i])->block);
+    }
+    check_shapes(QT_Q8_0, 9 * 32);
+    check_shapes(QT_F32, 1000);
+    check_shapes(QT_F16, 1024);
+    check_shapes(QT_BF16, 1041);
+}
+
+static void test_long_rows(void **state)
+{
+    for (int i = 0; i < N_TYPES; i++) check_shapes(types[i], quant_type(types[i])->block == 1 ? 2500 : 2304);
+}
+
+/* Largest codes everywhere: no intermediate sum may overflow or saturate. */
+static void test_extreme_codes(void **state)
+{
+    enum { K = 512 };
+    static const uint8_t bytes[] = {0xff, 0x00, 0x80, 0x7f};
+    for (int i = 0; i < N_TYPES; i++) {
+        if (quant_type(types[i])->block == 1) continue;
+        struct problem p = problem_make(types[i], K);
+        for (size_t v = 0; v < sizeof bytes; v++) {
+            float x[K];
+            for (int r = 0; r < MAX_ROWS; r++) {
+                uint8_t *const row = p.w + (size_t)r * p.w_stride;
+                uint8_t scales[600]; /* of random blocks, because 0xffff is not a finite scale */
+                memcpy(scales, row, quant_row_bytes(types[i], K));
+                for (size_t b = 4; b < quant_row_bytes(types[i], K); b++)
+                    row[b] = b % quant_type(types[i])->block_bytes < 4 ? scales[b] : bytes[v];
+                if (types[i] == QT_Q2_K || types[i] == QT_Q6_K) memset(row + quant_row_bytes(types[i], K) - 4, 0x3c, 4);
+            }
+            for (int c = 0; c < MAX_COLS; c++) {
+                for (int j = 0; j < K; j++) x[j] = c % 3 == 0 ? 1 : c % 3 == 1 ? -1 : j & 1 ? 1 : -1;
+                act_quantise(quant_type(types[i])->act, x, K, p.x + (size_t)c * p.x_stride);
+            }
+            quant_tile(QUANT_SCALAR, types[i])(K, p.w, p.w_stride, MAX_ROWS, p.x, p.x_stride, MAX_COLS, p.want,
+                                               MAX_ROWS);
+            for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
+                if (!quant_isa_usable((enum quant_isa)isa)) continue;
+                check_tile(&p, (enum quant_isa)isa, 9, 1);
+                check_tile(&p, (enum quant_isa)isa, 9, 6);
+            }
+        }
+        problem_free(&p);
+    }
+}
+
+static uint32_t bits(float f)
+{
+    uint32_t u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
+
+/* Sums over the vectors of appendix A, computed outside with rational arithmetic and one rounding per fma or sum. */
+static void test_dense_order(void **state)
+{
+    static const struct {
+        uint32_t type;
+        int first, k;
+        uint32_t want;
+    } cases[] = {
+        {QT_F32, 0, 1100, 0xc310293e}, {QT_F16, 0, 1100, 0xc31028f1},   {QT_BF16, 0, 1100, 0xc3105b0c},
+        {QT_F32, 0, 4096, 0xc3e3585f}, {QT_F16, 0, 4096, 0xc3e3545a},   {QT_BF16, 0, 4096, 0xc3e38da2},
+        {QT_F32, 256, 7, 0x414eed68},  {QT_F32, 256, 1100, 0x41064e46}, {QT_F32, 256, 3840, 0x4256753a},
+    };
+    static struct quant_vectors v;
+    static uint8_t w[VEC_N * 4];
+    quant_vectors_make(&v);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(quant_encode(cases[i].type, v.x + cases[i].first, cases[i].k, NULL, w), 0);
+        for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
+            float got;
+            if (!quant_isa_usable((enum quant_isa)isa)) continue;
+            quant_tile((enum quant_isa)isa, cases[i].type)(cases[i].k, w, 0, 1, v.y, 0, 1, &got, 1);
+            assert_int_equal(bits(got), cases[i].want);
+        }
+        if (cases[i].type == QT_F32)
+            assert_int_equal(bits(quant_dot_f32(v.x + cases[i].first, v.y, cases[i].k)), cases[i].want);
+    }
+}
+
+static void test_no_kernel(void **state)
+{
+    for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
+        assert_null(quant_tile((enum quant_isa)isa, QT_I32));
+        assert_null(quant_tile((enum quant_isa)isa, QT_Q3_K));
+        assert_null(quant_tile((enum quant_isa)isa, 1000));
+        assert_non_null(quant_tile((enum quant_isa)isa, QT_IQ2_XXS));
+    }
+    assert_true(quant_isa_usable(QUANT_SCALAR));
+    assert_true(quant_isa_usable(quant_isa_best()));
+    assert_string_equal(quant_isa_name(QUANT_AVX2), "avx2");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_block),     cmocka_unit_test(test_several_blocks), cmocka_unit_test(test_long_rows),
+        cmocka_unit_test(test_extreme_codes), cmocka_unit_test(test_dense_order),    cmocka_unit_test(test_no_kernel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
