@@ -1,0 +1,406 @@
+/* ds4-gguf convert: a DeepSeek V4 source folder to a GGUF file. Works tensor by tensor: memory holds the vocabulary, a
+ * batch of rows and, for types that need importance, one weight per column and expert. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/args.h"
+#include "base/mem.h"
+#include "base/pool.h"
+#include "commands.h"
+#include "deepseek4_layout.h"
+#include "hf_deepseek4.h"
+#include "hf_folder.h"
+#include "hf_json.h"
+#include "hf_tokenizer.h"
+#include "quant/quant.h"
+#include "source_rows.h"
+#include "tensor_stream.h"
+#include "type_rules.h"
+
+struct convert_options {
+    const char *folder, *out;
+    bool overwrite, verbose;
+    int threads;
+    struct type_rules types;
+};
+
+struct conversion {
+    struct convert_options *opt;
+    struct hf_folder *folder;
+    struct deepseek4_params params;
+    struct vocabulary vocabulary;
+    struct layout_tensor *tensors;
+    uint32_t *types; /* [n_tensors] */
+    int n_tensors;
+    struct source_matrix *experts; /* [max(E, 1)]: sources of the tensor at work */
+    struct pool *pool;
+};
+
+static const char help[] =
+    "ds4-gguf convert: a folder of safetensors (DeepSeek V4, as published) to a GGUF file\n"
+    "\n"
+    "Usage: ds4-gguf convert [options] FOLDER -o OUT.gguf\n"
+    "\n"
+    "  -o, --out FILE                 the file to write\n"
+    "  --overwrite                    replace it if it exists\n"
+    "  --dense TYPE                   attention projections, shared experts, output head\n"
+    "  --experts TYPE                 routed experts\n"
+    "  --embedding TYPE               token embedding\n"
+    "  --type REGEX=TYPE              tensors by GGUF name; may be repeated, the first match decides,\n"
+    "                                 before the options above\n"
+    "  -t, --threads N                threads (default: one per core)\n"
+    "  -v, --verbose                  a line per tensor\n"
+    "\n"
+    "Types: F32 F16 BF16 Q8_0 Q4_0 Q5_K Q4_K Q2_K IQ2_XXS MXFP4. Without an option a tensor keeps the values of its\n"
+    "source: F32, F16 and BF16 as they are, FP8 as BF16, FP4 as MXFP4. Norms, biases, sinks, hyper-connections,\n"
+    "router and position biases always do. Where a row does not fill whole blocks, Q8_0 or F16 is taken.\n"
+    "The draft block (mtp.*) is left out.\n"
+    "\n"
+    "Example: ds4-gguf convert DeepSeek-V4-Flash -o flash-q2.gguf --dense q8_0 --embedding f16 \\\n"
+    "           --type 'ffn_down_exps=q2_k' --experts iq2_xxs\n";
+
+/* ---- plan ---- */
+
+static int64_t rows_per_expert(const struct layout_tensor *t)
+{
+    return (int64_t)t->ne[1];
+}
+
+/* Finds the sources of a tensor: one matrix, or one per expert. */
+static int bind_sources(struct conversion *c, const struct layout_tensor *t, struct err *e)
+{
+    const int64_t cols = (int64_t)t->ne[0];
+    if (!t->source_tail)
+        return source_find(c->folder, t->source, rows_per_expert(t), cols, t->role == ROLE_IDS, &c->experts[0], e);
+    struct str name = {0};
+    int rc = 0;
+    for (uint64_t i = 0; i < t->ne[2] && !rc; i++) {
+        str_clear(&name);
+        str_printf(&name, "%s%d%s", t->source, (int)i, t->source_tail);
+        rc = source_find(c->folder, str_c(&name), rows_per_expert(t), cols, false, &c->experts[i], e);
+        if (!rc && (c->experts[i].kind != c->experts[0].kind || c->experts[i].t->dtype != c->experts[0].t->dtype))
+            rc = err_set(e, ERR_MODEL, "tensor %s: type %s, expert 0 has %s", str_c(&name),
+                         st_dtype_name(c->experts[i].t->dtype), st_dtype_name(c->experts[0].t->dtype));
+    }
+    str_free(&name);
+    return rc;
+}
+
+/* Name without the layer: what a note is about. */
+static const char *stem(const struct layout_tensor *t)
+{
+    const char *dot = t->layer < 0 ? NULL : strchr(t->name + 4, '.');
+    return dot ? dot + 1 : t->name;
+}
+
+/* One note per kind of tensor, when its first layer falls back. */
+static void note_fallback(const struct conversion *c, int at, int wanted, bool *noted)
+{
+    const struct layout_tensor *t = &c->tensors[at];
+    for (int i = 0; i < at; i++)
+        if (noted[i] && strcmp(stem(&c->tensors[i]), stem(t)) == 0) return;
+    noted[at] = true;
+    fprintf(stderr, "ds4-gguf: note: %s: rows of %d do not fit %s, written as %s\n", stem(t), (int)t->ne[0],
+            quant_type((uint32_t)wanted)->name, quant_type(c->types[at])->name);
+}
+
+static int plan_types(struct conversion *c, struct err *e)
+{
+    struct type_rules *rules = &c->opt->types;
+    bool *noted = mem_alloc((size_t)c->n_tensors * sizeof *noted);
+    int rc = 0;
+    for (int i = 0; i < c->n_tensors && !rc; i++) {
+        int fallback;
+        rc = bind_sources(c, &c->tensors[i], e);
+        if (rc) break;
+        c->types[i] = type_rules_pick(rules, &c->tensors[i], source_exact_type(&c->experts[0]), &fallback);
+        if (fallback != TYPE_KEEP) note_fallback(c, i, fallback, noted);
+    }
+    mem_free(noted);
+    return rc ? rc : type_rules_all_hit(rules, e);
+}
+
+struct unused {
+    int drafts, others;
+    const char *first;
+};
+
+static void count_unused(void *arg, const char *name)
+{
+    struct unused *u = arg;
+    if (strncmp(name, "mtp.", 4) == 0)
+        u->drafts++;
+    else if (u->others++ == 0)
+        u->first = name;
+}
+
+static void note_unused(const struct conversion *c)
+{
+    struct unused u = {0};
+    hf_folder_unused(c->folder, count_unused, &u);
+    if (u.drafts) fprintf(stderr, "ds4-gguf: note: the draft block (%d tensors mtp.*) is left out\n", u.drafts);
+    if (u.others)
+        fprintf(stderr, "ds4-gguf: note: %d tensors have no place in the file and are left out, the first is %s\n",
+                u.others, u.first);
+}
+
+/* ---- rows ---- */
+
+/* A tensor at work. */
+struct tensor_job {
+    const struct conversion *c;
+    const struct layout_tensor *t;
+    uint32_t type;
+    uint64_t row_bytes;
+    float **scratch;    /* [threads][ne0] */
+    float *importance;  /* [experts][ne0], or NULL */
+    struct err *errors; /* [experts] while importance is computed */
+};
+
+static int make_row(const struct tensor_job *j, int64_t row, uint8_t *out, float *values, struct err *e)
+{
+    const int64_t expert = row / rows_per_expert(j->t), r = row % rows_per_expert(j->t);
+    const struct source_matrix *m = &j->c->experts[expert];
+    if (j->t->role == ROLE_IDS) return source_row_ids(m, r, j->c->params.E, (int32_t *)(void *)out, e);
+    if (m->kind == SOURCE_FP4 && j->type == QT_MXFP4) return source_row_mxfp4(m, r, out, e);
+    int rc = source_row(m, r, values, e);
+    if (rc) return rc;
+    if (m->kind == SOURCE_PLAIN && j->type == source_exact_type(m)) {
+        memcpy(out, source_row_data(m, r), j->row_bytes);
+        return 0;
+    }
+    const float *importance = j->importance ? j->importance + expert * m->cols : NULL;
+    for (int64_t i = 0; j->type == QT_F16 && i < m->cols; i++)
+        if (fabsf(values[i]) > 65504)
+            return err_set(e, ERR_MODEL, "tensor %s: row %lld holds %g, too large for F16", m->t->name, (long long)r,
+                           (double)values[i]);
+    rc = quant_encode(j->type, values, m->cols, importance, out);
+    return rc ? err_set(e, ERR_MODEL, "tensor %s: row %lld cannot be written as %s", m->t->name, (long long)r,
+                        quant_type(j->type)->name)
+              : 0;
+}
+
+static int make_rows(void *arg, int64_t row, int64_t n, uint8_t *out, int thread, struct err *e)
+{
+    const struct tensor_job *j = arg;
+    int rc = 0;
+    for (int64_t i = 0; i < n && !rc; i++)
+        rc = make_row(j, row + i, out + (uint64_t)i * j->row_bytes, j->scratch[thread], e);
+    return rc;
+}
+
+/* Weight energy: the sum of squares per column, in row order, stands in for measured importance. */
+static void expert_importance(void *arg, int expert, int thread)
+{
+    const struct tensor_job *j = arg;
+    const struct source_matrix *m = &j->c->experts[expert];
+    float *sum = j->importance + expert * m->cols, *values = j->scratch[thread];
+    bool all_zero = true;
+    for (int64_t r = 0; r < m->rows; r++) {
+        if (source_row(m, r, values, &j->errors[expert])) return;
+        for (int64_t i = 0; i < m->cols; i++) sum[i] += values[i] * values[i];
+    }
+    for (int64_t i = 0; i < m->cols; i++) all_zero = all_zero && sum[i] == 0;
+    for (int64_t i = 0; i < m->cols && all_zero; i++) sum[i] = 1;
+}
+
+static int find_importance(struct tensor_job *j, struct err *e)
+{
+    const int n = (int)j->t->ne[2];
+    j->importance = mem_try((size_t)n * j->t->ne[0] * sizeof(float));
+    j->errors = mem_try((size_t)n * sizeof *j->errors);
+    if (!j->importance || !j->errors)
+        return err_set(e, ERR_MEMORY, "%s: not enough memory for its importance", j->t->name);
+    pool_run(j->c->pool, expert_importance, j, n);
+    for (int i = 0; i < n; i++)
+        if (j->errors[i].code) return err_set(e, j->errors[i].code, "%s", j->errors[i].msg);
+    return 0;
+}
+
+static int write_tensor(struct conversion *c, struct gguf_writer *w, int at, struct err *e)
+{
+    const struct layout_tensor *t = &c->tensors[at];
+    struct tensor_job j = {
+        .c = c, .t = t, .type = c->types[at], .row_bytes = quant_row_bytes(c->types[at], (int64_t)t->ne[0])};
+    const int n_threads = pool_threads(c->pool);
+    int rc = bind_sources(c, t, e);
+    j.scratch = mem_alloc((size_t)n_threads * sizeof *j.scratch);
+    for (int i = 0; i < n_threads && !rc; i++) {
+        j.scratch[i] = mem_try(t->ne[0] * sizeof(float));
+        if (!j.scratch[i]) rc = err_set(e, ERR_MEMORY, "%s: not enough memory for a row", t->name);
+    }
+    if (!rc && j.type == QT_IQ2_XXS) rc = find_importance(&j, e);
+    if (!rc) rc = tensor_stream(w, c->pool, (int64_t)(t->ne[1] * t->ne[2]), j.row_bytes, make_rows, &j, e);
+    for (int i = 0; i < n_threads; i++) mem_free(j.scratch[i]);
+    mem_free(j.scratch);
+    mem_free(j.importance);
+    mem_free(j.errors);
+    return rc ? rc : hf_folder_intact(c->folder, e);
+}
+
+/* ---- the file ---- */
+
+/* Last part of the folder's path. */
+static void put_name(struct gguf_writer *w, const char *folder)
+{
+    size_t n = strlen(folder), start;
+    while (n > 1 && folder[n - 1] == '/') n--;
+    for (start = n; start > 0 && folder[start - 1] != '/'; start--) {
+    }
+    gguf_put_str(w, "general.name", folder + start, n - start);
+}
+
+static int write_header(struct conversion *c, struct gguf_writer *w, struct err *e)
+{
+    gguf_put_str(w, "general.architecture", "deepseek4", 9);
+    gguf_put_str(w, "general.type", "model", 5);
+    put_name(w, c->opt->folder);
+    gguf_put_u32(w, "general.quantization_version", 2);
+    deepseek4_metadata(w, &c->params);
+    const int rc = vocabulary_put(w, &c->vocabulary, e);
+    for (int i = 0; i < c->n_tensors; i++)
+        gguf_declare(w, c->tensors[i].name, c->types[i], c->tensors[i].n_dims, c->tensors[i].ne);
+    return rc;
+}
+
+static int write_file(struct conversion *c, struct err *e)
+{
+    struct gguf_writer *w;
+    int rc = gguf_writer_open(c->opt->out, &w, e);
+    if (rc) return rc;
+    rc = write_header(c, w, e);
+    for (int i = 0; i < c->n_tensors && !rc; i++) {
+        if (c->opt->verbose)
+            fprintf(stderr, "[%5d/%5d] %s %s\n", i + 1, c->n_tensors, c->tensors[i].name,
+                    quant_type(c->types[i])->name);
+        rc = write_tensor(c, w, i, e);
+    }
+    if (!rc) return gguf_writer_finish(w, e);
+    gguf_writer_abort(w);
+    return rc;
+}
+
+/* Ids of the special tokens as config.json states them. */
+static int read_special_ids(struct conversion *c, const char *config, struct err *e)
+{
+    json_t *root;
+    int rc = hf_json_read(config, &root, e);
+    if (rc) return rc;
+    struct err mine = {0};
+    struct hf_reader r = {config, root, &mine};
+    const int64_t last = (int64_t)c->vocabulary.tokens.n - 1;
+    c->vocabulary.bos = hf_int_or(&r, "bos_token_id", 0, last, -1);
+    c->vocabulary.eos = hf_int_or(&r, "eos_token_id", 0, last, -1);
+    c->vocabulary.pad = hf_int_or(&r, "pad_token_id", 0, last, -1);
+    json_decref(root);
+    return mine.code ? err_set(e, mine.code, "%s", mine.msg) : 0;
+}
+
+static int prepare(struct conversion *c, struct err *e)
+{
+    struct str path = {0};
+    int rc = hf_folder_open(c->opt->folder, &c->folder, e);
+    if (!rc) rc = hf_deepseek4_config(hf_folder_file(c->folder, "config.json", &path), &c->params, e);
+    if (!rc) rc = hf_tokenizer_read(hf_folder_file(c->folder, "tokenizer.json", &path), c->params.V, &c->vocabulary, e);
+    if (!rc) rc = read_special_ids(c, hf_folder_file(c->folder, "config.json", &path), e);
+    if (!rc) rc = deepseek4_layout(&c->params, &c->tensors, &c->n_tensors, e);
+    if (!rc) {
+        c->types = mem_alloc((size_t)c->n_tensors * sizeof *c->types);
+        c->experts = mem_alloc((size_t)c->params.E * sizeof *c->experts);
+        rc = plan_types(c, e);
+    }
+    if (!rc) rc = pool_create(c->opt->threads, &c->pool, e);
+    str_free(&path);
+    return rc;
+}
+
+static int convert(struct convert_options *opt, struct err *e)
+{
+    struct conversion c = {.opt = opt};
+    int rc = prepare(&c, e);
+    if (!rc) {
+        note_unused(&c);
+        rc = write_file(&c, e);
+    }
+    if (!rc) fprintf(stderr, "ds4-gguf: wrote %s, %d tensors\n", opt->out, c.n_tensors);
+    if (c.pool) pool_free(c.pool);
+    mem_free(c.experts);
+    mem_free(c.types);
+    mem_free(c.tensors);
+    vocabulary_free(&c.vocabulary);
+    hf_folder_close(c.folder);
+    return rc;
+}
+
+/* ---- command line ---- */
+
+static void parse_type(struct args *a, const char *option, int *type)
+{
+    struct err e = {0};
+    const char *name = args_value(a, option);
+    if (name && type_rules_parse(name, type, &e)) args_mistake(a, "%s: %s", option, e.msg);
+}
+
+static void parse_rule(struct args *a, const char *option, struct type_rules *types)
+{
+    struct err e = {0};
+    const char *spec = args_value(a, option);
+    if (spec && type_rules_add(types, spec, &e)) args_mistake(a, "%s: %s", option, e.msg);
+}
+
+/* True if the help was asked for. */
+static bool parse(struct args *a, struct convert_options *o)
+{
+    for (const char *w; (w = args_next(a));) {
+        if (!strcmp(w, "-h") || !strcmp(w, "--help"))
+            return true;
+        else if (!strcmp(w, "-o") || !strcmp(w, "--out"))
+            o->out = args_value(a, w);
+        else if (!strcmp(w, "--overwrite"))
+            o->overwrite = true;
+        else if (!strcmp(w, "-v") || !strcmp(w, "--verbose"))
+            o->verbose = true;
+        else if (!strcmp(w, "-t") || !strcmp(w, "--threads"))
+            o->threads = (int)args_int(a, w, 1, 1024);
+        else if (!strcmp(w, "--dense"))
+            parse_type(a, w, &o->types.dense);
+        else if (!strcmp(w, "--experts"))
+            parse_type(a, w, &o->types.experts);
+        else if (!strcmp(w, "--embedding"))
+            parse_type(a, w, &o->types.embedding);
+        else if (!strcmp(w, "--type"))
+            parse_rule(a, w, &o->types);
+        else if (w[0] != '-' && !o->folder)
+            o->folder = w;
+        else
+            args_unknown(a, w);
+    }
+    if (!a->bad && !o->folder) args_mistake(a, "no folder given; see ds4-gguf convert --help");
+    if (!a->bad && !o->out) args_mistake(a, "no output file given (-o FILE)");
+    return false;
+}
+
+int command_convert(int argc, char **argv)
+{
+    struct args a = {.program = "ds4-gguf convert", .argv = argv, .argc = argc};
+    struct convert_options o = {.types = {.dense = TYPE_KEEP, .experts = TYPE_KEEP, .embedding = TYPE_KEEP}};
+    struct err e = {0};
+    int status = 0;
+    if (parse(&a, &o))
+        fputs(help, stdout);
+    else if (a.bad)
+        status = 2;
+    else {
+        if (!o.overwrite && access(o.out, F_OK) == 0)
+            err_set(&e, ERR_ARG, "%s exists; --overwrite replaces it", o.out);
+        else
+            convert(&o, &e);
+        if (e.code) {
+            fprintf(stderr, "ds4-gguf convert: %s\n", e.msg);
+            status = 1;
+        }
+    }
+    type_rules_free(&o.types);
+    return status;
+}

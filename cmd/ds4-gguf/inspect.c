@@ -1,0 +1,135 @@
+/* ds4-gguf inspect: prints metadata and tensors of a GGUF file. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/args.h"
+#include "base/str.h"
+#include "commands.h"
+#include "gguf/gguf.h"
+#include "quant/quant.h"
+
+enum { SHOWN_ELEMENTS = 8, SHOWN_BYTES = 60 };
+
+static const char help[] =
+    "ds4-gguf inspect: metadata and tensors of a GGUF file\n"
+    "\n"
+    "Usage: ds4-gguf inspect FILE\n"
+    "\n"
+    "Prints a line per metadata record (long values cut) and a line per tensor: name, type, shape, bytes and\n"
+    "offset in the file.\n";
+
+/* Text on one line: control characters and quotes escaped, long ones cut at a character border. */
+static void add_text(struct str *s, struct gguf_str v)
+{
+    uint64_t n = v.n;
+    if (n > SHOWN_BYTES)
+        for (n = SHOWN_BYTES; n > 0 && ((unsigned char)v.p[n] & 0xC0) == 0x80; n--) {
+        }
+    str_puts(s, "\"");
+    for (uint64_t i = 0; i < n; i++) {
+        const unsigned char b = (unsigned char)v.p[i];
+        if (b == '\n')
+            str_puts(s, "\\n");
+        else if (b == '"' || b == '\\')
+            str_printf(s, "\\%c", b);
+        else if (b < 32 || b == 127)
+            str_printf(s, "\\x%02x", b);
+        else
+            str_add(s, &v.p[i], 1);
+    }
+    str_puts(s, n < v.n ? "...\"" : "\"");
+}
+
+static void add_element(struct str *s, const struct gguf_kv *kv, uint64_t i)
+{
+    struct err e = {0};
+    struct gguf_str text;
+    int64_t integer;
+    uint64_t whole;
+    double number;
+    bool flag;
+    if (kv->elem == GGUF_STRING && !gguf_string(kv, i, &text, &e))
+        add_text(s, text);
+    else if (kv->elem == GGUF_BOOL && !gguf_bool(kv, i, &flag, &e))
+        str_puts(s, flag ? "true" : "false");
+    else if (kv->elem == GGUF_U64 && !gguf_u64(kv, i, &whole, &e))
+        str_printf(s, "%" PRIu64, whole);
+    else if (kv->elem != GGUF_F32 && kv->elem != GGUF_F64 && !gguf_i64(kv, i, &integer, &e))
+        str_printf(s, "%" PRId64, integer);
+    else if (!gguf_f64(kv, i, &number, &e))
+        str_printf(s, "%.9g", number);
+    else
+        str_puts(s, "?"); /* not a finite number */
+}
+
+static void print_kv(const struct gguf_kv *kv)
+{
+    struct str s = {0};
+    str_printf(&s, "%.*s = ", (int)kv->key.n, kv->key.p);
+    if (kv->type != GGUF_ARRAY)
+        add_element(&s, kv, 0);
+    else {
+        str_puts(&s, "[");
+        for (uint64_t i = 0; i < kv->count && i < SHOWN_ELEMENTS; i++) {
+            if (i) str_puts(&s, ", ");
+            add_element(&s, kv, i);
+        }
+        if (kv->count > SHOWN_ELEMENTS) str_printf(&s, ", ... %" PRIu64 " in all", kv->count);
+        str_puts(&s, "]");
+    }
+    puts(str_c(&s));
+    str_free(&s);
+}
+
+static void print_tensor(const struct gguf_tensor *t)
+{
+    const struct quant_type *type = quant_type(t->type);
+    char unknown[24], shape[96];
+    size_t n = 0;
+    snprintf(unknown, sizeof unknown, "type %u", (unsigned)t->type);
+    shape[0] = 0;
+    for (int i = 0; i < t->n_dims; i++)
+        n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%" PRIu64, i ? ", " : "", t->ne[i]);
+    printf("%-40.*s %-8s [%s] %" PRIu64 " bytes at %" PRIu64 "\n", (int)t->name.n, t->name.p,
+           type ? type->name : unknown, shape, t->bytes, t->offset);
+}
+
+static int inspect(const char *path, struct err *e)
+{
+    struct gguf *g;
+    const int rc = gguf_open(path, &g, e);
+    if (rc) return rc;
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; i < gguf_n_kv(g); i++) print_kv(gguf_kv_at(g, i));
+    putchar('\n');
+    for (uint64_t i = 0; i < gguf_n_tensors(g); i++) {
+        print_tensor(gguf_tensor_at(g, i));
+        bytes += gguf_tensor_at(g, i)->bytes;
+    }
+    printf("\n%" PRIu64 " tensors, %" PRIu64 " bytes of weights, file of %" PRIu64 " bytes\n", gguf_n_tensors(g), bytes,
+           gguf_size(g));
+    gguf_close(g);
+    return 0;
+}
+
+int command_inspect(int argc, char **argv)
+{
+    struct args a = {.program = "ds4-gguf inspect", .argv = argv, .argc = argc};
+    const char *path = NULL;
+    for (const char *w; (w = args_next(&a));) {
+        if (!strcmp(w, "-h") || !strcmp(w, "--help")) {
+            fputs(help, stdout);
+            return 0;
+        }
+        if (w[0] != '-' && !path)
+            path = w;
+        else
+            args_unknown(&a, w);
+    }
+    if (!a.bad && !path) args_mistake(&a, "no file given");
+    if (a.bad) return 2;
+    struct err e = {0};
+    if (!inspect(path, &e)) return 0;
+    fprintf(stderr, "ds4-gguf inspect: %s\n", e.msg);
+    return 1;
+}

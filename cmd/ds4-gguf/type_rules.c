@@ -1,0 +1,92 @@
+/* Types of tensors. */
+#include "type_rules.h"
+#include <string.h>
+#include "base/str.h"
+#include "quant/quant.h"
+
+void type_rules_free(struct type_rules *r)
+{
+    for (int i = 0; i < r->n_rules; i++) regfree(&r->rule[i].regex);
+    r->n_rules = 0;
+}
+
+/* Whether quant_encode knows a type: it takes a block of zeros. */
+static bool can_write(uint32_t type)
+{
+    const float zeros[256] = {0};
+    float ones[256];
+    uint8_t out[1024];
+    for (int i = 0; i < 256; i++) ones[i] = 1;
+    const struct quant_type *t = quant_type(type);
+    return t && t->block <= 256 && quant_encode(type, zeros, t->block, ones, out) == 0;
+}
+
+int type_rules_parse(const char *name, int *type, struct err *e)
+{
+    *type = quant_type_by_name(name);
+    if (*type >= 0 && can_write((uint32_t)*type)) return 0;
+    struct str known = {0};
+    for (uint32_t i = 0; i < 64; i++)
+        if (can_write(i)) str_printf(&known, " %s", quant_type(i)->name);
+    err_set(e, ERR_ARG, "type %s cannot be written; known:%s", name, str_c(&known));
+    str_free(&known);
+    return ERR_ARG;
+}
+
+int type_rules_add(struct type_rules *r, const char *spec, struct err *e)
+{
+    const char *eq = strrchr(spec, '=');
+    struct str pattern = {0};
+    if (!eq || eq == spec) return err_set(e, ERR_ARG, "'%s' is not REGEX=TYPE", spec);
+    if (r->n_rules == TYPE_RULES_MAX) return err_set(e, ERR_ARG, "more than %d type rules", TYPE_RULES_MAX);
+    int rc = type_rules_parse(eq + 1, &r->rule[r->n_rules].type, e);
+    if (rc) return rc;
+    str_add(&pattern, spec, (size_t)(eq - spec));
+    if (regcomp(&r->rule[r->n_rules].regex, str_c(&pattern), REG_EXTENDED | REG_NOSUB))
+        rc = err_set(e, ERR_ARG, "'%s' is not a regular expression", str_c(&pattern));
+    else
+        r->rule[r->n_rules++].text = spec;
+    str_free(&pattern);
+    return rc;
+}
+
+static int wanted(struct type_rules *r, const struct layout_tensor *t)
+{
+    for (int i = 0; i < r->n_rules; i++)
+        if (regexec(&r->rule[i].regex, t->name, 0, NULL, 0) == 0) {
+            r->rule[i].hit = true;
+            return r->rule[i].type;
+        }
+    switch (t->role) {
+    case ROLE_EMBEDDING:
+        return r->embedding;
+    case ROLE_HEAD:
+    case ROLE_ATTENTION:
+    case ROLE_SHARED:
+        return r->dense;
+    case ROLE_EXPERTS:
+        return r->experts;
+    default:
+        return TYPE_KEEP;
+    }
+}
+
+uint32_t type_rules_pick(struct type_rules *r, const struct layout_tensor *t, uint32_t exact_type, int *fallback)
+{
+    *fallback = TYPE_KEEP;
+    /* Small tensors decide much and weigh little: they are never rounded. */
+    if (t->role == ROLE_VECTOR) return QT_F32;
+    if (t->role == ROLE_SMALL || t->role == ROLE_IDS) return exact_type;
+    const int type = wanted(r, t);
+    if (type == TYPE_KEEP) return exact_type;
+    if (t->ne[0] % quant_type((uint32_t)type)->block == 0) return (uint32_t)type;
+    *fallback = type;
+    return t->ne[0] % quant_type(QT_Q8_0)->block ? QT_F16 : QT_Q8_0;
+}
+
+int type_rules_all_hit(const struct type_rules *r, struct err *e)
+{
+    for (int i = 0; i < r->n_rules; i++)
+        if (!r->rule[i].hit) return err_set(e, ERR_ARG, "--type %s decides no tensor", r->rule[i].text);
+    return 0;
+}

@@ -1,0 +1,34 @@
+/* Which type every tensor of a converted file gets: options, rules of the family, what fits a row. */
+#ifndef TYPE_RULES_H
+#define TYPE_RULES_H
+#include <regex.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "deepseek4_layout.h"
+
+enum { TYPE_RULES_MAX = 64, TYPE_KEEP = -1 };
+
+struct type_rules {
+    int dense, experts, embedding; /* enum qtype, or TYPE_KEEP */
+    struct {
+        regex_t regex;
+        const char *text;
+        int type;
+        bool hit;
+    } rule[TYPE_RULES_MAX]; /* the first that matches a name decides */
+    int n_rules;
+};
+
+void type_rules_free(struct type_rules *r);
+/* Number of a type that can be written; ERR_ARG names those that can. */
+int type_rules_parse(const char *name, int *type, struct err *e);
+/* Adds "REGEX=TYPE" (an extended regular expression, searched in the name). spec is borrowed. */
+int type_rules_add(struct type_rules *r, const char *spec, struct err *e);
+
+/* The type for a tensor whose source is exact in exact_type. *fallback: the type that was asked for, where its blocks
+ * do not fit the rows and another one was taken; else TYPE_KEEP. */
+uint32_t type_rules_pick(struct type_rules *r, const struct layout_tensor *t, uint32_t exact_type, int *fallback);
+/* ERR_ARG for a rule that decided no tensor. */
+int type_rules_all_hit(const struct type_rules *r, struct err *e);
+
+#endif
