@@ -187,7 +187,10 @@ struct ds4_sampling {
     float min_p;       /* 0: all; relative to the most probable token */
     uint64_t seed;
 };
-/* Draws a token. The random number depends on seed and position only, so drafted and plain decoding draw alike. */
+/* Draws a token. Weights are e^(logit / temperature); then, each on what the one before left: the top_k highest, the
+ * fewest highest whose share of the weight reaches top_p, those of at least min_p times the highest weight (the highest
+ * always stays; of equals the lower ids are higher). One of them is drawn in proportion to its weight. The random
+ * number in [0, 1) is a hash of seed and position, so drafted and plain decoding draw alike. NaN counts as impossible. */
 int32_t ds4_sample(const float *logits, int n_vocab, const struct ds4_sampling *p, uint64_t position);
 
 struct ds4_logprob {

@@ -79,6 +79,7 @@ struct family {
     /* Anchors: the small part of the state at its committed length. restore also sets the length to pos; rows of the
      * append-only stores up to pos must still be there (they are, in the session that took the anchor). */
     size_t (*anchor_bytes)(const void *state);
+    size_t (*anchor_bytes_at)(const void *model, int pos); /* of a state of pos tokens */
     void (*anchor_take)(const void *state, void *dst);
     void (*anchor_restore)(void *state, int pos, const void *src);
     /* The append-only rows up to the committed length, for snapshots; restore is followed by anchor_restore. */

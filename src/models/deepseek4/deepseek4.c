@@ -96,6 +96,7 @@ const struct family deepseek4_family = {
     .commit = deepseek4_commit,
     .rewind = deepseek4_rewind,
     .anchor_bytes = deepseek4_anchor_bytes,
+    .anchor_bytes_at = deepseek4_anchor_bytes_at,
     .anchor_take = deepseek4_anchor_take,
     .anchor_restore = deepseek4_anchor_restore,
     .rows_bytes = deepseek4_rows_bytes,

@@ -147,6 +147,7 @@ int deepseek4_state_prepare(struct deepseek4_state *s, const struct segment *seg
 void deepseek4_state_commit(struct deepseek4_state *s, const struct segment *seg, int n);
 bool deepseek4_rewind(void *state, int pos);
 size_t deepseek4_anchor_bytes(const void *state);
+size_t deepseek4_anchor_bytes_at(const void *model, int pos);
 void deepseek4_anchor_take(const void *state, void *dst);
 void deepseek4_anchor_restore(void *state, int pos, const void *src);
 size_t deepseek4_rows_bytes(const void *state);

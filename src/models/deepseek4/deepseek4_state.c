@@ -174,8 +174,9 @@ static int ring_needed(const struct deepseek4_model *m, int l, int id, int pos, 
     return pos - *first;
 }
 
-static size_t anchor_bytes_at(const struct deepseek4_model *m, int pos)
+size_t deepseek4_anchor_bytes_at(const void *model, int pos)
 {
+    const struct deepseek4_model *m = model;
     size_t sum = 0;
     for (int l = 0; l < m->shape.L; l++)
         for (int i = 0; i < RING_COUNT; i++) {
@@ -190,7 +191,7 @@ static size_t anchor_bytes_at(const struct deepseek4_model *m, int pos)
 size_t deepseek4_anchor_bytes(const void *state)
 {
     const struct deepseek4_state *s = state;
-    return anchor_bytes_at(s->model, s->length);
+    return deepseek4_anchor_bytes_at(s->model, s->length);
 }
 
 /* Copies the needed rows of every ring between the state and `bytes`. */

@@ -1,0 +1,145 @@
+/* The memory plan: what model, buffers and sessions need, against what there is. Checked before anything large is
+ * allocated, and for every session again, so that memory is refused with advice and not found missing later. */
+#include "engine_internal.h"
+#include <inttypes.h>
+
+struct engine_shape engine_shape(int sessions, int prefill_chunk)
+{
+    struct engine_shape s = {.decode_segments = sessions < DECODE_ROWS ? sessions : DECODE_ROWS};
+    s.decode_rows = s.decode_segments * DRAFT_MAX < DECODE_ROWS ? s.decode_segments * DRAFT_MAX : DECODE_ROWS;
+    s.rows = prefill_chunk > s.decode_rows ? prefill_chunk : s.decode_rows;
+    s.segments = s.decode_segments;
+    s.logits_rows = s.decode_segments > DRAFT_MAX ? s.decode_segments : DRAFT_MAX;
+    return s;
+}
+
+uint64_t engine_session_bytes(const struct ds4_engine *g, int ctx)
+{
+    const uint64_t logits = (uint64_t)g->n_vocab * sizeof(float) * (1 + DRAFT_MAX);
+    return sizeof(struct ds4_session) + (uint64_t)ctx * sizeof(int32_t) + logits + batch_bytes(DRAFT_MAX, 1) +
+           g->family->state_bytes(g->model, ctx);
+}
+
+static uint64_t scratch_bytes(const struct ds4_engine *g, int sessions)
+{
+    const struct engine_shape s = engine_shape(sessions, g->prefill_chunk);
+    const struct buf_desc decode = g->family->carry(g->model, s.decode_rows);
+    const struct buf_desc sweep = g->family->carry(g->model, g->prefill_chunk);
+    const struct buf_desc logits = {.kind = BUF_FLOAT, .rows = s.logits_rows, .groups = 1, .width = g->n_vocab};
+    const struct dev_ops *op = g->dev->op;
+    return g->family->scratch_bytes(g->model, s.rows, s.segments) + op->buf_bytes(g->dev, &decode) +
+           op->buf_bytes(g->dev, &sweep) + op->buf_bytes(g->dev, &logits) +
+           batch_bytes(s.decode_rows, s.decode_segments) + batch_bytes(g->prefill_chunk, 1);
+}
+
+static void weight_bytes(const struct ds4_engine *g, struct ds4_memory_plan *p)
+{
+    p->weights = p->weights_own = 0;
+    for (int i = 0; g->canonical && i < canonical_n_tensors(g->canonical); i++) {
+        const struct tensor_view *v;
+        canonical_tensor_at(g->canonical, i, &v);
+        *(v->file < 0 ? &p->weights_own : &p->weights) += tensor_view_bytes(v);
+    }
+}
+
+/* What must be in memory whatever the sessions are. */
+static uint64_t base_bytes(const struct ds4_engine *g)
+{
+    const struct ds4_memory_plan *p = &g->plan;
+    return (g->page_weights ? 0 : p->weights) + p->weights_own + p->scratch;
+}
+
+/* ---------------------------------------------------------------- refusal and advice */
+
+static double gib(uint64_t bytes)
+{
+    return (double)bytes / (1 << 30);
+}
+
+/* Largest context (a multiple of 256) with which the planned number of sessions fits; 0: none. */
+static int fitting_ctx(const struct ds4_engine *g)
+{
+    const struct ds4_memory_plan *p = &g->plan;
+    int low = 0, high = p->ctx / 256;
+    while (low < high) {
+        const int mid = low + (high - low + 1) / 2;
+        const uint64_t each = engine_session_bytes(g, mid * 256) + p->anchors;
+        if (base_bytes(g) + (uint64_t)p->sessions * each <= p->available)
+            low = mid;
+        else
+            high = mid - 1;
+    }
+    return low * 256;
+}
+
+static void advice(const struct ds4_engine *g, struct str *out)
+{
+    const struct ds4_memory_plan *p = &g->plan;
+    const uint64_t base = base_bytes(g), each = p->session + p->anchors;
+    if (base > p->available) {
+        str_puts(out, "a smaller quantisation of the model would help");
+        if (!g->page_weights)
+            str_puts(out, ", or to page the weights (they are then read from disk again and again: slow)");
+        else
+            str_puts(out, ", or a smaller prefill chunk");
+        return;
+    }
+    const int ctx = fitting_ctx(g);
+    const uint64_t sessions = (p->available - base) / each;
+    if (ctx) str_printf(out, "a context of %d tokens would fit", ctx);
+    if (sessions)
+        str_printf(out, "%s%" PRIu64 " session%s would fit", ctx ? "; " : "", sessions, sessions > 1 ? "s" : "");
+    if (!ctx && !sessions)
+        str_printf(out, "fewer rewind points (%.2f GiB a session now) or a smaller quantisation would help",
+                   gib(p->anchors));
+}
+
+static int refuse(const struct ds4_engine *g, struct err *e)
+{
+    const struct ds4_memory_plan *p = &g->plan;
+    struct str text = {0};
+    advice(g, &text);
+    const int rc =
+        err_set(e, ERR_MEMORY,
+                "not enough memory: %.2f GiB are needed (weights %.2f, scratch %.2f, %d session%s of %d tokens with "
+                "%.2f each), %.2f GiB are available; %s",
+                gib(p->total), gib((g->page_weights ? 0 : p->weights) + p->weights_own), gib(p->scratch), p->sessions,
+                p->sessions > 1 ? "s" : "", p->ctx, gib(p->session + p->anchors), gib(p->available), str_c(&text));
+    str_free(&text);
+    return rc;
+}
+
+int engine_plan_make(struct ds4_engine *g, struct err *e)
+{
+    struct ds4_memory_plan *p = &g->plan;
+    weight_bytes(g, p);
+    p->scratch = scratch_bytes(g, p->sessions);
+    p->session = engine_session_bytes(g, p->ctx);
+    p->anchors = g->anchor_bytes;
+    p->total = base_bytes(g) + (uint64_t)p->sessions * (p->session + p->anchors);
+    return p->available && p->total > p->available ? refuse(g, e) : 0;
+}
+
+int engine_promise(struct ds4_engine *g, uint64_t bytes, struct err *e)
+{
+    const uint64_t used = base_bytes(g) + g->promised, available = g->plan.available;
+    if (available && used + bytes > available)
+        return err_set(e, ERR_MEMORY,
+                       "one session more needs %.2f GiB, but only %.2f of %.2f GiB are left; a smaller context, or "
+                       "ending another session, would help",
+                       gib(bytes), gib(available > used ? available - used : 0), gib(available));
+    g->promised += bytes;
+    return 0;
+}
+
+void engine_plan_text(const struct ds4_engine *g, struct str *out)
+{
+    const struct ds4_memory_plan *p = &g->plan;
+    str_printf(out, "weights %.3f GiB%s, widened copies %.3f, scratch %.3f\n", gib(p->weights),
+               g->page_weights ? " (paged)" : "", gib(p->weights_own), gib(p->scratch));
+    str_printf(out, "%d session%s of %d tokens: %.3f GiB each, up to %.3f more for rewind points\n", p->sessions,
+               p->sessions > 1 ? "s" : "", p->ctx, gib(p->session), gib(p->anchors));
+    str_printf(out, "memory needed %.3f GiB", gib(p->total));
+    if (p->available) str_printf(out, ", available %.3f GiB", gib(p->available));
+    str_puts(out, "\n");
+}

@@ -1,0 +1,166 @@
+/* Snapshots in memory. Layout, host byte order:
+ *
+ *   struct snapshot_header | tokens i32[length] | logits f32[n_vocab] if has_logits | rows | anchor part
+ *
+ * rows and anchor part are the family's bytes; their sizes follow from the length. A snapshot is taken back only by an
+ * engine with the same fingerprint, and only whole: everything is checked first, and built beside what the session has.
+ */
+#include "engine_internal.h"
+#include <inttypes.h>
+#include <string.h>
+#include "base/mem.h"
+
+#define SNAPSHOT_MAGIC UINT64_C(0x3150414e53345344) /* "DS4SNAP1"; another byte order gives another number */
+
+struct snapshot_header {
+    uint64_t magic;
+    uint64_t fingerprint; /* of model file, backend and options */
+    uint64_t checksum;    /* of everything behind the header */
+    uint64_t rows_bytes, anchor_bytes;
+    int32_t length, n_vocab;
+    int32_t has_logits, reserved;
+};
+
+/* Where the parts of a snapshot begin, from its start. */
+struct snapshot_parts {
+    uint64_t tokens, logits, rows, anchor, end;
+};
+
+static struct snapshot_parts parts_of(const struct snapshot_header *h)
+{
+    struct snapshot_parts p = {.tokens = sizeof *h};
+    p.logits = p.tokens + (uint64_t)h->length * sizeof(int32_t);
+    p.rows = p.logits + (h->has_logits ? (uint64_t)h->n_vocab * sizeof(float) : 0);
+    p.anchor = p.rows + h->rows_bytes;
+    p.end = p.anchor + h->anchor_bytes;
+    return p;
+}
+
+/* FNV-1a over words of eight bytes, the last one padded with zeros. */
+static uint64_t checksum(const unsigned char *p, size_t n)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ n;
+    for (size_t i = 0; i < n; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, p + i, n - i < 8 ? n - i : 8);
+        h = (h ^ word) * UINT64_C(0x100000001b3);
+        h ^= h >> 32;
+    }
+    return h;
+}
+
+/* ---------------------------------------------------------------- taking */
+
+int ds4_session_snapshot(ds4_session *s, void **data, size_t *n, struct ds4_error *e)
+{
+    struct err err = {0};
+    const struct family *f = s->engine->family;
+    *data = NULL, *n = 0;
+    if (session_idle(s, &err)) return engine_error(e, &err);
+    struct snapshot_header h = {.magic = SNAPSHOT_MAGIC,
+                                .fingerprint = s->engine->fingerprint,
+                                .rows_bytes = f->rows_bytes(s->state),
+                                .anchor_bytes = f->anchor_bytes(s->state),
+                                .length = s->length,
+                                .n_vocab = s->engine->n_vocab,
+                                .has_logits = s->have_logits};
+    const struct snapshot_parts p = parts_of(&h);
+    unsigned char *out = mem_try(p.end);
+    if (!out) {
+        err_set(&err, ERR_MEMORY, "no memory for a snapshot of %" PRIu64 " bytes", p.end);
+        return engine_error(e, &err);
+    }
+    memcpy(out + p.tokens, s->tokens, p.logits - p.tokens);
+    if (s->have_logits) memcpy(out + p.logits, s->logits, p.rows - p.logits);
+    f->rows_take(s->state, out + p.rows);
+    f->anchor_take(s->state, out + p.anchor);
+    h.checksum = checksum(out + p.tokens, p.end - p.tokens);
+    memcpy(out, &h, sizeof h);
+    *data = out, *n = p.end;
+    return 0;
+}
+
+void ds4_free(void *p)
+{
+    mem_free(p);
+}
+
+/* ---------------------------------------------------------------- restoring */
+
+static int header_check(const struct ds4_session *s, const struct snapshot_header *h, struct err *e)
+{
+    const struct ds4_engine *g = s->engine;
+    if (h->magic != SNAPSHOT_MAGIC) return err_set(e, ERR_FORMAT, "this is not a snapshot of a session");
+    if (h->fingerprint != g->fingerprint)
+        return err_set(e, ERR_MODEL, "the snapshot was made with another model file, backend or rounding option");
+    if (h->length < 0 || h->n_vocab != g->n_vocab || h->has_logits < 0 || h->has_logits > 1 || h->reserved)
+        return err_set(e, ERR_FORMAT, "the snapshot's header is damaged");
+    if (h->length > s->ctx)
+        return err_set(e, ERR_LIMIT, "the snapshot holds %d tokens, the session has room for %d", (int)h->length,
+                       s->ctx);
+    if (h->rows_bytes != g->family->rows_bytes_at(g->model, h->length) ||
+        h->anchor_bytes != g->family->anchor_bytes_at(g->model, h->length))
+        return err_set(e, ERR_FORMAT, "the snapshot's state has another size than a state of %d tokens",
+                       (int)h->length);
+    return 0;
+}
+
+/* Checks everything; afterwards data can be used without further care. */
+static int snapshot_check(const struct ds4_session *s, const unsigned char *data, size_t n, struct snapshot_header *h,
+                          struct err *e)
+{
+    if (n < sizeof *h) return err_set(e, ERR_FORMAT, "a snapshot of %zu bytes is too short", n);
+    memcpy(h, data, sizeof *h);
+    const int rc = header_check(s, h, e);
+    if (rc) return rc;
+    const struct snapshot_parts p = parts_of(h);
+    if (p.end != n) return err_set(e, ERR_FORMAT, "the snapshot has %zu bytes, its header says %" PRIu64, n, p.end);
+    if (checksum(data + p.tokens, n - p.tokens) != h->checksum)
+        return err_set(e, ERR_FORMAT, "the snapshot is damaged: its checksum is wrong");
+    for (int i = 0; i < h->length; i++) {
+        int32_t id;
+        memcpy(&id, data + p.tokens + (size_t)i * sizeof id, sizeof id);
+        const int bad = session_check_tokens(s, &id, 1, e);
+        if (bad) return bad;
+    }
+    return 0;
+}
+
+static int state_from(const struct ds4_session *s, const unsigned char *data, const struct snapshot_header *h,
+                      void **state, struct err *e)
+{
+    const struct ds4_engine *g = s->engine;
+    const struct snapshot_parts p = parts_of(h);
+    int rc = g->family->state_create(g->model, s->ctx, state, e);
+    if (rc) return rc;
+    rc = g->family->rows_restore(*state, h->length, data + p.rows, e);
+    if (rc) {
+        g->family->state_free(*state);
+        return rc;
+    }
+    g->family->anchor_restore(*state, h->length, data + p.anchor);
+    return 0;
+}
+
+int ds4_session_restore(ds4_session *s, const void *data, size_t n, struct ds4_error *e)
+{
+    struct err err = {0};
+    struct snapshot_header h;
+    void *state = NULL;
+    int rc = session_idle(s, &err);
+    if (rc == 0) rc = snapshot_check(s, data, n, &h, &err);
+    if (rc == 0) rc = state_from(s, data, &h, &state, &err);
+    if (rc) return engine_error(e, &err);
+    const struct snapshot_parts p = parts_of(&h);
+    const unsigned char *from = data;
+    s->engine->family->state_free(s->state);
+    s->state = state;
+    s->status = DS4_IDLE;
+    s->length = h.length;
+    s->have_logits = h.has_logits;
+    memcpy(s->tokens, from + p.tokens, p.logits - p.tokens);
+    if (h.has_logits) memcpy(s->logits, from + p.logits, p.rows - p.logits);
+    anchors_cut(&s->anchors, -1);
+    anchors_take(s);
+    return 0;
+}

@@ -1,0 +1,65 @@
+/* Drafts: rows that are evaluated but not yet decided on. Their batch stays in flight inside the session from draft to
+ * commit; other sessions go on meanwhile. */
+#include "engine_internal.h"
+#include <string.h>
+
+static int draft_check(const struct ds4_session *s, const int32_t *tokens, int n, struct err *e)
+{
+    const int rc = session_idle(s, e);
+    if (rc) return rc;
+    if (n < 1 || n > DRAFT_MAX) return err_set(e, ERR_ARG, "a draft of %d tokens: 1 to %d are possible", n, DRAFT_MAX);
+    if (n > s->ctx - s->length)
+        return err_set(e, ERR_LIMIT, "a draft of %d tokens does not fit behind %d of a context of %d tokens", n,
+                       s->length, s->ctx);
+    return session_check_tokens(s, tokens, n, e);
+}
+
+static int draft_run(struct ds4_session *s, int n, struct err *e)
+{
+    struct ds4_engine *g = s->engine;
+    struct batch *b = &s->draft;
+    batch_add(b, s, n);
+    int rc = 0;
+    while (rc == 0 && b->layer < g->n_layers) rc = batch_layer(g, b, e);
+    for (int i = 0; i < n; i++) b->head_row[i] = i;
+    if (rc == 0) rc = batch_head(g, b, b->head_row, n, e);
+    if (rc) {
+        batch_drop(g, b);
+        return rc;
+    }
+    g->dev->op->read_f32(g->stream, g->logits, 0, n, s->draft_logits);
+    s->n_draft = n;
+    return 0;
+}
+
+int ds4_session_draft(ds4_session *s, const int32_t *tokens, int n, float *logits, struct ds4_error *e)
+{
+    struct err err = {0};
+    int rc = draft_check(s, tokens, n, &err);
+    if (rc == 0) {
+        atomic_store(&s->cancel, false);
+        memmove(s->tokens + s->length, tokens, (size_t)n * sizeof *tokens);
+        rc = draft_run(s, n, &err);
+    }
+    if (rc) return engine_error(e, &err);
+    if (logits) memcpy(logits, s->draft_logits, (size_t)n * (size_t)s->engine->n_vocab * sizeof *logits);
+    return 0;
+}
+
+int ds4_session_commit(ds4_session *s, int n_keep, struct ds4_error *e)
+{
+    struct err err = {0};
+    if (n_keep < 0 || n_keep > s->n_draft || s->n_draft == 0) {
+        err_set(&err, ERR_ARG, "%d rows to keep of a draft of %d", n_keep, s->n_draft);
+        return engine_error(e, &err);
+    }
+    batch_commit(s->engine, &s->draft, 0, n_keep);
+    batch_done(&s->draft);
+    s->n_draft = 0;
+    if (n_keep == 0) return 0;
+    const size_t row = (size_t)s->engine->n_vocab;
+    memcpy(s->logits, s->draft_logits + (size_t)(n_keep - 1) * row, row * sizeof *s->logits);
+    s->pending = n_keep;
+    session_advance(s, n_keep, true);
+    return 0;
+}
