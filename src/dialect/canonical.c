@@ -1,0 +1,264 @@
+/* Opening a model: the steps of spec dialects 1 in their order, and what the finished model answers about tensors. */
+#include "dialect/canonical.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/mem.h"
+#include "dialect/dialect_internal.h"
+#include "quant/quant.h"
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* ".part1", ".part2of3", ".part": a piece of a file that was cut for a mirror. Its number, or -1. */
+static int piece_number(const char *path)
+{
+    const char *at = strstr(base_name(path), ".part");
+    int n = 0;
+    if (!at) return -1;
+    for (at += 5; *at >= '0' && *at <= '9' && n < 100000; at++) n = n * 10 + (*at - '0');
+    return *at == 0 || strncmp(at, "of", 2) == 0 ? n : -1;
+}
+
+static int open_file(const char *path, struct gguf **g, struct err *e)
+{
+    struct err why = {0};
+    const int rc = gguf_open(path, g, &why);
+    if (rc == 0) return 0;
+    const int piece = piece_number(path);
+    if (rc == ERR_IO || piece < 0) return err_set(e, rc, "%s", why.msg);
+    const char *name = base_name(path);
+    const int stem = (int)(strstr(name, ".part") - name);
+    const bool has_end = stem > 5 && strncmp(name + stem - 5, ".gguf", 5) == 0;
+    return err_set(e, ERR_MODEL, "%s is piece %d of a cut file; join the pieces first: cat %.*s.part* > %.*s%s", path,
+                   piece, stem, name, stem, name, has_end ? "" : ".gguf");
+}
+
+static int refuse_split_set(const struct gguf *g, struct err *e)
+{
+    const struct gguf_kv *kv = gguf_kv_find(g, "split.count");
+    uint64_t n = 1;
+    if (kv && gguf_u64(kv, 0, &n, e)) return e->code;
+    if (n <= 1) return 0;
+    return err_set(e, ERR_MODEL,
+                   "%s is one of %llu shards of a model; this version reads models in one file: join them first",
+                   gguf_path(g), (unsigned long long)n);
+}
+
+static void set_name(struct canonical *c)
+{
+    const struct gguf_kv *kv = gguf_kv_find(c->files[0], "general.name");
+    struct gguf_str s;
+    if (!kv || kv->type != GGUF_STRING || gguf_string(kv, 0, &s, NULL) || s.n == 0 || s.n > 200) {
+        c->name = mem_strdup(base_name(gguf_path(c->files[0])));
+        return;
+    }
+    c->name = mem_alloc((size_t)s.n + 1);
+    memcpy(c->name, s.p, (size_t)s.n);
+}
+
+/* Tensors that the model has no use for: of draft blocks, and of names that nobody knows. */
+static void note_ignored(struct canonical *c)
+{
+    int draft = 0, other = 0;
+    for (int f = 0; f < c->n_files; f++) {
+        for (uint64_t i = 0; i < gguf_n_tensors(c->files[f]); i++) {
+            struct gguf_str rest;
+            draft += dialect_block(&gguf_tensor_at(c->files[f], i)->name, &rest) >= c->n_layers;
+        }
+        other += (int)gguf_n_tensors(c->files[f]);
+    }
+    for (int i = 0; i < c->n_sources; i++) other -= c->sources[i].bound && c->sources[i].part <= 0;
+    other -= draft;
+    if (draft) dialect_item(&c->ignored, "%d tensors of a draft inside this file (blk.%d)", draft, c->n_layers);
+    if (other) dialect_item(&c->ignored, "%d tensors that the model does not use", other);
+}
+
+static int build(struct canonical *c, const struct canonical_options *opt, struct err *e)
+{
+    int rc = refuse_split_set(c->files[0], e);
+    if (rc == 0) rc = dialect_recognise(c, e);
+    if (rc == 0) set_name(c);
+    if (rc == 0) rc = dialect_trunk(c, e);
+    if (rc == 0) rc = dialect_map_names(c, e);
+    if (rc == 0) rc = dialect_resolve_keys(c, e);
+    if (rc == 0) rc = c->family->validate(c, opt, e);
+    if (rc == 0) rc = dialect_bind(c, e);
+    if (rc == 0) rc = dialect_check_vocabulary(c, e);
+    if (rc) return rc;
+    c->dialect = dialect_whose(c);
+    dialect_note_keys(c);
+    note_ignored(c);
+    dialect_warn_precision(c);
+    return 0;
+}
+
+int canonical_open(const char *const *paths, int n_paths, const struct canonical_options *opt, struct canonical **out,
+                   struct err *e)
+{
+    static const struct canonical_options none;
+    *out = NULL;
+    if (n_paths != 1)
+        return err_set(e, ERR_ARG, "%d files were given as one model; this version reads models in one file", n_paths);
+    struct canonical *c = mem_alloc(sizeof *c);
+    struct err why = {0};
+    c->files = mem_alloc((size_t)n_paths * sizeof(struct gguf *));
+    int rc = open_file(paths[0], &c->files[0], &why);
+    c->n_files = rc == 0;
+    if (rc == 0) rc = build(c, opt ? opt : &none, &why);
+    if (rc == 0 && canonical_damaged(c, &why)) rc = why.code;
+    if (rc == 0) {
+        *out = c;
+        return 0;
+    }
+    canonical_close(c);
+    return err_set(e, rc, "%s", why.msg);
+}
+
+void canonical_close(struct canonical *c)
+{
+    if (!c) return;
+    for (int i = 0; i < c->n_sources; i++) mem_free(c->sources[i].copy);
+    for (int i = 0; c->values && i < c->family->n_keys; i++) mem_free(c->values[i].v);
+    for (int f = 0; f < c->n_files; f++) gguf_close(c->files[f]);
+    struct str *const parts[] = {&c->derived, &c->defaults, &c->renamed, &c->split, &c->ignored, &c->warnings};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) str_free(parts[i]);
+    strmap_free(c->by_name);
+    mem_free(c->sources);
+    mem_free(c->values);
+    mem_free(c->files);
+    mem_free(c->arch);
+    mem_free(c->name);
+    mem_free(c);
+}
+
+enum canonical_family canonical_family(const struct canonical *c)
+{
+    return c->family->id;
+}
+
+const char *canonical_dialect(const struct canonical *c)
+{
+    return c->dialect;
+}
+
+const char *canonical_name(const struct canonical *c)
+{
+    return c->name;
+}
+
+int canonical_n_layers(const struct canonical *c)
+{
+    return c->n_layers;
+}
+
+/* ---- tensors */
+
+static const struct source *find_bound(const struct canonical *c, const char *name)
+{
+    static const char *const suffixes[] = {".weight", ".bias"};
+    size_t n = strlen(name);
+    uint64_t i;
+    for (int k = 0; k < 2; k++) {
+        const size_t m = strlen(suffixes[k]);
+        if (n > m && strcmp(name + n - m, suffixes[k]) == 0) {
+            n -= m;
+            break;
+        }
+    }
+    if (!strmap_get(c->by_name, name, n, &i)) return NULL;
+    const struct source *s = &c->sources[i];
+    return s->bound && strcmp(s->name, name) == 0 ? s : NULL;
+}
+
+const struct tensor_view *canonical_tensor(const struct canonical *c, const char *fmt, ...)
+{
+    char name[128];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(name, sizeof name, fmt, ap);
+    va_end(ap);
+    const struct source *s = find_bound(c, name);
+    return s ? &s->view : NULL;
+}
+
+/* The row that a canonical name belongs to; NULL: a name that no table has. */
+static const struct tensor_row *row_of(const struct canonical *c, const char *name, int *layer)
+{
+    struct gguf_str rest = {name, strlen(name)};
+    const struct gguf_str whole = rest;
+    char expected[DIALECT_NAME];
+    *layer = (int)dialect_block(&whole, &rest);
+    for (int i = 0; i < c->family->n_tensors; i++) {
+        dialect_name(expected, &c->family->tensors[i], *layer);
+        if (strcmp(expected, name) == 0) return &c->family->tensors[i];
+    }
+    return NULL;
+}
+
+const struct tensor_view *canonical_need(const struct canonical *c, struct err *e, int n_dims, const int64_t *ne,
+                                         const char *fmt, ...)
+{
+    char name[128], have[96], want_text[96];
+    int64_t want[4] = {1, 1, 1, 1};
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(name, sizeof name, fmt, ap);
+    va_end(ap);
+    const struct source *s = find_bound(c, name);
+    if (!s) {
+        int layer;
+        struct str also = {0};
+        const struct tensor_row *row = row_of(c, name, &layer);
+        if (row) dialect_also(&also, row, layer);
+        err_set(e, ERR_MODEL, "%s%s is missing", name, str_c(&also));
+        str_free(&also);
+        return NULL;
+    }
+    for (int i = 0; i < n_dims && i < 4; i++) want[i] = ne[i];
+    if (memcmp(want, s->view.ne, sizeof want) == 0) return &s->view;
+    dialect_shape_text(have, s->view.ne);
+    dialect_shape_text(want_text, want);
+    err_set(e, ERR_MODEL, "%s is %s, expected %s", name, have, want_text);
+    return NULL;
+}
+
+int canonical_n_tensors(const struct canonical *c)
+{
+    int n = 0;
+    for (int i = 0; i < c->n_sources; i++) n += c->sources[i].bound;
+    return n;
+}
+
+const char *canonical_tensor_at(const struct canonical *c, int i, const struct tensor_view **view)
+{
+    for (int k = 0; k < c->n_sources; k++) {
+        if (!c->sources[k].bound || i-- > 0) continue;
+        *view = &c->sources[k].view;
+        return c->sources[k].name;
+    }
+    *view = NULL;
+    return NULL;
+}
+
+uint64_t tensor_view_bytes(const struct tensor_view *v)
+{
+    const uint64_t row = quant_row_bytes(v->type, v->ne[0]);
+    return row * (uint64_t)v->ne[1] * (uint64_t)v->ne[2] * (uint64_t)v->ne[3];
+}
+
+bool canonical_damaged(const struct canonical *c, struct err *e)
+{
+    for (int f = 0; f < c->n_files; f++) {
+        const struct file_map *m = gguf_map(c->files[f]);
+        uint64_t offset;
+        if (!m || !file_map_lost(m, &offset)) continue;
+        err_set(e, ERR_IO, "%s: the model is damaged at byte %llu (could not be read)", gguf_path(c->files[f]),
+                (unsigned long long)offset);
+        return true;
+    }
+    return false;
+}

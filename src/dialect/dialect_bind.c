@@ -1,0 +1,219 @@
+/* From sources to views: presence, shape and type of every tensor of the table; small tensors become copies (spec
+ * dialects 4, 13.2). Problems are collected, so that one refusal names up to three of them. */
+#include "dialect/dialect_internal.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/mem.h"
+#include "quant/quant.h"
+
+struct problems {
+    struct str text;
+    int n, code;
+};
+
+__attribute__((format(printf, 2, 3))) static void problem(struct problems *p, const char *fmt, ...)
+{
+    if (p->n++ >= 3) return;
+    va_list ap;
+    va_start(ap, fmt);
+    if (p->n > 1) str_puts(&p->text, "; ");
+    str_vprintf(&p->text, fmt, ap);
+    va_end(ap);
+}
+
+static int problems_end(struct problems *p, struct err *e)
+{
+    int rc = 0;
+    if (p->n > 3) str_printf(&p->text, "; and %d more", p->n - 3);
+    if (p->n > 0) rc = err_set(e, ERR_MODEL, "%s", str_c(&p->text));
+    str_free(&p->text);
+    return rc;
+}
+
+/* ---- types */
+
+/* Who wrote files with a type number that ggml does not have. */
+static const char *fork_of(uint32_t type)
+{
+    if (type >= 64 && type <= 66) return "unsloth's llama.cpp";
+    if (type >= 97 && type <= 399) return "ik_llama.cpp";
+    return "another program";
+}
+
+static bool type_is_usable(const struct source *s, const struct tensor_row *row, struct problems *p)
+{
+    const uint32_t type = s->t->type;
+    const struct quant_type *q = quant_type(type);
+    if (!q)
+        problem(p,
+                "%s has type %u, which only %s can read; use a file with types of GGUF's own list, such as Q8_0, Q4_K "
+                "or Q2_K",
+                s->name, type, fork_of(type));
+    else if ((row->flags & TENSOR_IDS) && type != QT_I32 && type != QT_I64)
+        problem(p, "%s has type %s; expert ids are I32 or I64", s->name, q->name);
+    else if (!(row->flags & TENSOR_IDS) && (!q->decode || type == QT_I32))
+        problem(p, "%s has type %s, which this version cannot compute with; use a file with Q8_0, Q4_K or Q2_K",
+                s->name, q->name);
+    else
+        return true;
+    return false;
+}
+
+/* ---- views */
+
+/* Strides are those of the file's tensor: half of a split one keeps the distance of whole experts. */
+static void make_view(const struct canonical *c, struct source *s, const int64_t want[4])
+{
+    const struct gguf_tensor *t = s->t;
+    const uint64_t row = quant_row_bytes(t->type, (int64_t)t->ne[0]);
+    const uint64_t skip = s->part == 1 ? (uint64_t)want[1] * row : 0;
+    s->view = (struct tensor_view){.type = t->type, .file = s->file, .offset = t->offset + skip};
+    memcpy(s->view.ne, want, sizeof s->view.ne);
+    s->view.stride[1] = row;
+    s->view.stride[2] = row * (uint64_t)(s->part >= 0 ? 2 * want[1] : want[1]);
+    s->view.stride[3] = s->view.stride[2] * (uint64_t)want[2];
+    s->view.data = gguf_data(c->files[s->file]) + s->view.offset;
+}
+
+static void own(struct source *s, void *copy, uint32_t type, size_t row)
+{
+    s->copy = copy;
+    s->view.type = type;
+    s->view.file = -1;
+    s->view.offset = 0;
+    s->view.data = copy;
+    s->view.stride[1] = row;
+    s->view.stride[2] = row * (uint64_t)s->view.ne[1];
+    s->view.stride[3] = s->view.stride[2] * (uint64_t)s->view.ne[2];
+}
+
+static int no_memory(const struct source *s, struct err *e)
+{
+    return err_set(e, ERR_MEMORY, "no memory for a copy of %s", s->name);
+}
+
+/* An F32 copy of a tensor that lies in one piece. A vector may be stored as rows of one value. */
+static int widen(struct source *s, struct problems *p, struct err *e)
+{
+    const int64_t k = s->view.ne[0], rows = s->view.ne[1] * s->view.ne[2] * s->view.ne[3];
+    const size_t from = quant_row_bytes(s->view.type, k);
+    if (from == 0) {
+        problem(p, "%s has rows that do not fill blocks of its type", s->name);
+        return 0;
+    }
+    float *copy = mem_try_aligned((size_t)(k * rows) * sizeof *copy, 64);
+    if (!copy) return no_memory(s, e);
+    for (int64_t r = 0; r < rows; r++) {
+        float *to = copy + r * k;
+        quant_type(s->view.type)->decode(s->view.data + (size_t)r * from, to, k);
+        int64_t i = 0;
+        while (i < k && isfinite(to[i])) i++;
+        if (i == k) continue;
+        problem(p, "%s holds NaN or Inf in row %lld: the file is damaged", s->name, (long long)r);
+        break;
+    }
+    own(s, copy, QT_F32, (size_t)k * sizeof *copy);
+    return 0;
+}
+
+static int64_t load_id(const uint8_t *p, uint32_t type)
+{
+    int64_t wide;
+    int32_t narrow;
+    if (type == QT_I64) return memcpy(&wide, p, sizeof wide), wide;
+    return memcpy(&narrow, p, sizeof narrow), narrow;
+}
+
+/* An I32 copy of the first columns of a table of expert ids; every id is looked at. */
+static int copy_ids(const struct canonical *c, struct source *s, struct problems *p, struct err *e)
+{
+    const int64_t K = s->view.ne[0], rows = s->view.ne[1], E = canonical_int_at(c, c->family->experts, s->layer);
+    const size_t width = s->view.type == QT_I64 ? 8 : 4;
+    int32_t *copy = mem_try_aligned((size_t)(K * rows) * sizeof *copy, 64);
+    if (!copy) return no_memory(s, e);
+    int64_t bad = -1;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t k = 0; k < K; k++) {
+            const int64_t id = load_id(s->view.data + (size_t)r * s->view.stride[1] + (size_t)k * width, s->view.type);
+            if ((id < 0 || id >= E) && bad == -1) {
+                problem(p, "%s: hash routing names expert %lld of %lld: pruned file without a new table", s->name,
+                        (long long)id, (long long)E);
+                bad = id;
+            }
+            copy[r * K + k] = (int32_t)id;
+        }
+    }
+    own(s, copy, QT_I32, (size_t)K * sizeof *copy);
+    return 0;
+}
+
+/* ---- rows of the table */
+
+static bool other_blocks_have(const struct canonical *c, const struct tensor_row *row)
+{
+    for (int l = 0; l < c->n_layers; l++)
+        if (dialect_find(c, l, row->stem)) return true;
+    return false;
+}
+
+static void missing(const struct canonical *c, const struct tensor_row *row, int layer, struct problems *p)
+{
+    char name[DIALECT_NAME];
+    struct str also = {0};
+    if (row->flags & TENSOR_OPTIONAL) return;
+    if ((row->flags & TENSOR_ALL_OR_NONE) && !other_blocks_have(c, row)) return;
+    dialect_name(name, row, layer);
+    dialect_also(&also, row, layer);
+    problem(p, "%s%s is missing", name, str_c(&also));
+    str_free(&also);
+}
+
+static void misshapen(const struct source *s, const int64_t want[4], struct problems *p)
+{
+    char have_text[96], want_text[96];
+    int64_t have[4];
+    for (int i = 0; i < 4; i++) have[i] = (int64_t)s->t->ne[i];
+    dialect_shape_text(have_text, have);
+    int64_t whole[4] = {want[0], s->part >= 0 ? 2 * want[1] : want[1], want[2], want[3]};
+    dialect_shape_text(want_text, whole);
+    problem(p, "%.*s is %s, expected %s", (int)s->t->name.n, s->t->name.p, have_text, want_text);
+}
+
+static int bind_one(struct canonical *c, const struct tensor_row *row, int layer, struct problems *p, struct err *e)
+{
+    struct source *s = (struct source *)dialect_find(c, layer, row->stem);
+    int64_t want[4];
+    if (row->when && !row->when(c, layer)) return 0;
+    if (!s) {
+        missing(c, row, layer, p);
+        return 0;
+    }
+    const int n_dims = dialect_shape(c, row, layer, want);
+    if (!type_is_usable(s, row, p)) return 0;
+    if (!dialect_shape_fits(s, want, row->flags)) {
+        misshapen(s, want, p);
+        return 0;
+    }
+    make_view(c, s, want);
+    s->bound = true;
+    if (row->flags & TENSOR_IDS) return copy_ids(c, s, p, e);
+    if ((row->flags & TENSOR_SMALL) || n_dims == 1) return widen(s, p, e);
+    return 0;
+}
+
+int dialect_bind(struct canonical *c, struct err *e)
+{
+    struct problems p = {0};
+    int rc = 0;
+    for (int i = 0; i < c->family->n_tensors && rc == 0; i++) {
+        const struct tensor_row *row = &c->family->tensors[i];
+        if (row->scope == SCOPE_MODEL) {
+            rc = bind_one(c, row, -1, &p, e);
+            continue;
+        }
+        for (int l = 0; l < c->n_layers && rc == 0; l++) rc = bind_one(c, row, l, &p, e);
+    }
+    const int refused = problems_end(&p, e);
+    return rc ? rc : refused;
+}

@@ -1,0 +1,91 @@
+/* The canonical model while it is made, and the steps that make it, in the order in which canonical_open takes them. */
+#ifndef DIALECT_INTERNAL_H
+#define DIALECT_INTERNAL_H
+#include "base/strmap.h"
+#include <stdarg.h>
+#include "dialect/dialect_family.h"
+
+enum { DIALECT_MAX_BLOCKS = 4096, DIALECT_NAME = 80 };
+
+/* A tensor under its canonical name: of the file first, bound once its shape and type are good. */
+struct source {
+    char name[DIALECT_NAME]; /* with suffix */
+    const struct gguf_tensor *t;
+    int file;
+    int row;   /* of the family's tensor table */
+    int layer; /* -1: not of a block */
+    int part;  /* -1: whole; 0, 1: half of a split tensor */
+    bool bound;
+    struct tensor_view view;
+    void *copy; /* owned; what view.data points into, if not the file */
+};
+
+struct value {
+    const struct gguf_kv *kv; /* what the file says, if it was asked */
+    enum origin origin;
+    int n; /* 1, or the number of layers */
+    double *v;
+};
+
+struct canonical {
+    const struct family_table *family;
+    struct gguf **files;
+    int n_files;
+    char *arch, *name;
+    const char *dialect;
+    int n_layers;
+    const struct published_shape *published; /* NULL: none has this width and length */
+
+    struct source *sources;
+    int n_sources;
+    struct strmap *by_name; /* canonical name without suffix -> index */
+    struct value *values;   /* [family->n_keys]; v NULL until resolved */
+    const struct gguf_kv *tokens, *merges;
+
+    /* The report, part by part: comma-separated items; warnings are lines. */
+    struct str derived, defaults, renamed, split, ignored, warnings;
+    int n_renamed, n_split, n_ignored_tensors;
+};
+
+/* dialect_recognise.c: family and roles of the first file; the trunk's length; whose dialect it is. */
+int dialect_recognise(struct canonical *c, struct err *e);
+int dialect_trunk(struct canonical *c, struct err *e);
+const char *dialect_whose(const struct canonical *c);
+/* Number N of "blk.N.rest" and rest; -1 if the name is of no block. */
+int64_t dialect_block(const struct gguf_str *name, struct gguf_str *rest);
+
+/* dialect_names.c */
+int dialect_map_names(struct canonical *c, struct err *e);
+const struct source *dialect_find(const struct canonical *c, int layer, const char *stem);
+const struct tensor_row *dialect_row(const struct canonical *c, const char *stem);
+/* "blk.3.attn_kv.weight" of a row. */
+void dialect_name(char name[DIALECT_NAME], const struct tensor_row *row, int layer);
+/* " (also looked for a, b)" or nothing. */
+void dialect_also(struct str *out, const struct tensor_row *row, int layer);
+
+/* dialect_keys.c */
+int dialect_resolve_keys(struct canonical *c, struct err *e);
+const struct value *dialect_value(const struct canonical *c, const char *key);
+
+/* dialect_shape.c: expected shape of a row at a layer; how a tensor's shape compares with it. */
+int dialect_shape(const struct canonical *c, const struct tensor_row *row, int layer, int64_t ne[4]);
+bool dialect_shape_fits(const struct source *s, const int64_t want[4], int flags);
+void dialect_shape_text(char text[96], const int64_t ne[4]);
+
+/* dialect_bind.c */
+int dialect_bind(struct canonical *c, struct err *e);
+
+/* dialect_vocab.c */
+int dialect_check_vocabulary(struct canonical *c, struct err *e);
+/* The record's text equals s. */
+bool dialect_text_is(const struct gguf_kv *kv, const char *s);
+bool dialect_text_has(const struct gguf_kv *kv, const char *part);
+
+/* dialect_report.c */
+void dialect_item(struct str *list, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void dialect_warn(struct canonical *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Warnings of spec 13.2 that types and keys alone show. */
+void dialect_warn_precision(struct canonical *c);
+void dialect_note_keys(struct canonical *c);
+
+#endif

@@ -1,0 +1,383 @@
+/* Parameters: each key of the family's table is read, looked at alone, compared with what tensors say, and replaced
+ * where it is missing (spec dialects 1.3 to 1.6, 3, 6.2, 6.4). */
+#include "dialect/dialect_internal.h"
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/mem.h"
+
+/* ---- one key of the file */
+
+static const struct gguf_kv *find_kv(const struct canonical *c, const char *prefix, const char *name)
+{
+    char key[160];
+    snprintf(key, sizeof key, "%s%s%s", prefix, *prefix ? "." : "", name);
+    const struct gguf_kv *kv = NULL;
+    for (int f = 0; f < c->n_files && !kv; f++) kv = gguf_kv_find(c->files[f], key);
+    return kv;
+}
+
+/* The file's own architecture first, then the family's other prefixes, then none. */
+static const struct gguf_kv *find_name(const struct canonical *c, const char *name)
+{
+    const struct gguf_kv *kv = find_kv(c, c->arch, name);
+    for (int i = 0; !kv && i < 4 && c->family->prefix[i]; i++) kv = find_kv(c, c->family->prefix[i], name);
+    return kv ? kv : find_kv(c, "", name);
+}
+
+static const struct gguf_kv *find_key(const struct canonical *c, const struct key_row *row, enum origin *origin)
+{
+    const struct gguf_kv *kv = find_name(c, row->name);
+    *origin = ORIGIN_KEY;
+    for (int i = 0; !kv && i < 2 && row->also[i]; i++) {
+        kv = find_name(c, row->also[i]);
+        *origin = ORIGIN_ALIAS;
+    }
+    return kv;
+}
+
+static int read_number(const struct gguf_kv *kv, enum key_kind kind, uint64_t i, double *v, struct err *e)
+{
+    int64_t whole = 0;
+    bool flag = false;
+    int rc = 0;
+    switch (kind) {
+    case KEY_INT:
+        rc = gguf_i64(kv, i, &whole, e), *v = (double)whole;
+        break;
+    case KEY_FLOAT:
+        rc = gguf_f64(kv, i, v, e);
+        break;
+    case KEY_BOOL:
+        rc = gguf_bool(kv, i, &flag, e), *v = flag;
+        break;
+    }
+    return rc;
+}
+
+static void number_text(char text[40], enum key_kind kind, double v)
+{
+    if (kind == KEY_BOOL)
+        snprintf(text, 40, "%s", v != 0 ? "true" : "false");
+    else
+        snprintf(text, 40, "%.9g", v);
+}
+
+/* ---- allowed values */
+
+static bool is_allowed(const char *allowed, double v)
+{
+    const char *dots = strstr(allowed, "..");
+    if (dots) return v >= strtod(allowed, NULL) && v <= strtod(dots + 2, NULL);
+    for (const char *p = allowed; *p;) {
+        char *end;
+        if (strtod(p, &end) == v) return true;
+        p = *end ? end + 1 : end;
+    }
+    return false;
+}
+
+static void allowed_text(char text[64], const struct key_row *row)
+{
+    size_t k = 0;
+    if (row->kind == KEY_BOOL) {
+        snprintf(text, 64, "%s", strchr(row->allowed, ' ') ? "true, false" : "true");
+        return;
+    }
+    const char *dots = strstr(row->allowed, "..");
+    if (dots) {
+        snprintf(text, 64, "%.*s to %s", (int)(dots - row->allowed), row->allowed, dots + 2);
+        return;
+    }
+    for (const char *p = row->allowed; *p && k + 3 < 64; p++) {
+        if (*p == ' ') text[k++] = ',';
+        text[k++] = *p;
+    }
+    text[k] = 0;
+}
+
+static int check_allowed(const struct key_row *row, const struct gguf_kv *kv, int i, double v, struct err *e)
+{
+    char got[40], allowed[64], index[16] = "";
+    if (is_allowed(row->allowed, v)) return 0;
+    number_text(got, row->kind, v);
+    allowed_text(allowed, row);
+    if (!kv || kv->count > 1) snprintf(index, sizeof index, "[%d]", i);
+    if (!kv)
+        return err_set(e, ERR_MODEL, "%s%s = %s, which %s says, is not supported (only %s)", row->name,
+                       row->flags & KEY_PER_LAYER ? index : "", got, row->from, allowed);
+    return err_set(e, ERR_MODEL, "%.*s%s = %s is not supported (only %s)", (int)kv->key.n, kv->key.p, index, got,
+                   allowed);
+}
+
+int dialect_refuse_value(const struct canonical *c, struct err *e, const char *key, int64_t value, const char *fmt, ...)
+{
+    char allowed[300];
+    const struct value *v = dialect_value(c, key);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(allowed, sizeof allowed, fmt, ap);
+    va_end(ap);
+    if (v->kv)
+        return err_set(e, ERR_MODEL, "%.*s = %lld is not supported (only %s)", (int)v->kv->key.n, v->kv->key.p,
+                       (long long)value, allowed);
+    return err_set(e, ERR_MODEL, "%s = %lld is not supported (only %s)", key, (long long)value, allowed);
+}
+
+/* ---- resolving */
+
+/* Values of one key while they are put together. */
+struct draft {
+    const struct key_row *row;
+    const struct gguf_kv *kv;
+    enum origin kv_origin;
+    int n;
+    double *said;  /* by the key: n values, or one for all */
+    double *shown; /* by tensors */
+    bool *has_shown;
+};
+
+static int read_key(const struct canonical *c, struct draft *d, struct err *e)
+{
+    const struct key_row *row = d->row;
+    d->kv = find_key(c, row, &d->kv_origin);
+    if (!d->kv) return 0;
+    const struct gguf_kv *kv = d->kv;
+    if (kv->type == GGUF_ARRAY && !(row->flags & KEY_PER_LAYER))
+        return err_set(e, ERR_MODEL, "%.*s is an array; one value is needed", (int)kv->key.n, kv->key.p);
+    if (kv->count != 1 && kv->count < (uint64_t)c->n_layers)
+        return err_set(e, ERR_MODEL, "%.*s has %llu entries for %d blocks; one or at least as many are needed",
+                       (int)kv->key.n, kv->key.p, (unsigned long long)kv->count, c->n_layers);
+    for (int i = 0; i < d->n; i++) {
+        if (i > 0 && kv->count == 1) {
+            d->said[i] = d->said[0];
+            continue;
+        }
+        int rc = read_number(kv, row->kind, (uint64_t)i, &d->said[i], e);
+        if (rc == 0) rc = check_allowed(row, kv, i, d->said[i], e);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+static double largest(const double *v, int n)
+{
+    double m = v[0];
+    for (int i = 1; i < n; i++) m = v[i] > m ? v[i] : m;
+    return m;
+}
+
+/* Blocks may be counted with the draft's behind them. */
+static bool counts_draft(const struct canonical *c, const struct key_row *row, double said, double shown)
+{
+    return strcmp(row->name, c->family->key_layers) == 0 &&
+           said == shown + (double)canonical_int(c, c->family->key_draft);
+}
+
+/* A scalar for a quantity that differs by block stands for the largest. */
+static void warn_mismatch(struct canonical *c, const struct draft *d)
+{
+    char said[40], shown[40], index[16] = "";
+    int first = -1, n = 0;
+    const bool scalar = d->n > 1 && d->kv->count == 1;
+    for (int i = 0; i < d->n; i++) {
+        if (!d->has_shown[i]) continue;
+        if (scalar ? d->said[i] < d->shown[i] : d->said[i] != d->shown[i])
+            if (n++ == 0) first = i;
+    }
+    if (scalar && d->has_shown[0] && n == 0 && d->said[0] != largest(d->shown, d->n)) first = 0, n = 1;
+    if (n == 0 || counts_draft(c, d->row, d->said[first], d->shown[first])) return;
+    number_text(said, d->row->kind, d->said[first]);
+    number_text(shown, d->row->kind, scalar ? largest(d->shown, d->n) : d->shown[first]);
+    if (d->n > 1 && !scalar) snprintf(index, sizeof index, "[%d]", first);
+    dialect_warn(c, "key %s%s says %s, tensors say %s: using %s", d->row->name, index, said, shown, shown);
+}
+
+static int fallback(const struct canonical *c, const struct key_row *row, double *v, struct err *e)
+{
+    const bool needed = !row->needed || row->needed(c);
+    *v = 0;
+    if (!needed) return 0;
+    if (row->rule == RULE_PUBLISHED && c->published) {
+        *v = row->constant[c->published - c->family->published];
+        return 0;
+    }
+    *v = row->constant[0];
+    if (row->rule == RULE_ANY || row->rule == RULE_DEFAULT || row->rule == RULE_QUIET) return 0;
+    return err_set(e, ERR_MODEL, "%s.%s is missing and cannot be derived for this shape", c->family->short_name,
+                   row->name);
+}
+
+static void note_origin(struct canonical *c, const struct draft *d, const struct value *v)
+{
+    char text[40];
+    number_text(text, d->row->kind, v->v[0]);
+    if (v->origin == ORIGIN_TENSOR && !d->kv) {
+        if (v->n > 1)
+            dialect_item(&c->derived, "%s (%s)", d->row->name, d->row->from);
+        else
+            dialect_item(&c->derived, "%s %s (%s)", d->row->name, text, d->row->from);
+    }
+    if (v->origin == ORIGIN_CONSTANT)
+        dialect_item(&c->defaults, "%s %s (constant of %s)", d->row->name, text,
+                     d->row->rule == RULE_PUBLISHED ? c->published->name : c->family->name);
+    if (v->origin == ORIGIN_CONSTANT && d->row->rule == RULE_ANY)
+        dialect_warn(c, "key %s is missing: using %s, as in every published %s", d->row->name, text, c->family->name);
+    if (v->origin == ORIGIN_DEFAULT && d->row->rule == RULE_DEFAULT)
+        dialect_item(&c->defaults, "%s %s", d->row->name, text);
+    if (d->kv && d->kv->count > 1 && d->kv->count != (uint64_t)v->n)
+        dialect_item(&c->derived, "%s (file has %llu entries for %d blocks)", d->row->name,
+                     (unsigned long long)d->kv->count, v->n);
+}
+
+static int choose(struct canonical *c, const struct draft *d, struct value *v, struct err *e)
+{
+    const struct key_row *row = d->row;
+    bool key_used = false, tensor_used = false;
+    for (int i = 0; i < d->n; i++) {
+        if (d->kv && (!d->has_shown[i] || row->flags & KEY_WINS)) {
+            v->v[i] = d->said[i];
+            key_used = true;
+        } else if (d->has_shown[i]) {
+            v->v[i] = d->shown[i];
+            tensor_used = true;
+        } else {
+            const int rc = fallback(c, row, &v->v[i], e);
+            if (rc) return rc;
+        }
+    }
+    const bool agrees = d->kv && memcmp(v->v, d->said, (size_t)d->n * sizeof *v->v) == 0;
+    const bool constant = row->rule == RULE_PUBLISHED || row->rule == RULE_ANY;
+    if (agrees || (key_used && !tensor_used))
+        v->origin = d->kv_origin;
+    else if (tensor_used)
+        v->origin = ORIGIN_TENSOR;
+    else
+        v->origin = constant && (!row->needed || row->needed(c)) ? ORIGIN_CONSTANT : ORIGIN_DEFAULT;
+    return 0;
+}
+
+static int resolve(struct canonical *c, const struct key_row *row, struct value *v, struct err *e)
+{
+    struct draft d = {.row = row, .n = row->flags & KEY_PER_LAYER ? c->n_layers : 1};
+    v->n = d.n;
+    double *values = mem_alloc((size_t)d.n * sizeof *values);
+    d.said = mem_alloc((size_t)d.n * sizeof *d.said);
+    d.shown = mem_alloc((size_t)d.n * sizeof *d.shown);
+    d.has_shown = mem_alloc((size_t)d.n * sizeof *d.has_shown);
+    int rc = read_key(c, &d, e);
+    for (int i = 0; i < d.n && rc == 0; i++) {
+        d.has_shown[i] = row->derive && row->derive(c, i, &d.shown[i]);
+        if (d.has_shown[i]) rc = check_allowed(row, NULL, i, d.shown[i], e);
+    }
+    v->kv = d.kv;
+    v->v = values;
+    if (rc == 0) rc = choose(c, &d, v, e);
+    if (rc == 0 && d.kv && !(row->flags & KEY_WINS)) warn_mismatch(c, &d);
+    if (rc == 0) note_origin(c, &d, v);
+    mem_free(d.said);
+    mem_free(d.shown);
+    mem_free(d.has_shown);
+    return rc;
+}
+
+/* The published model with this width and length, once both are known. */
+static void note_published(struct canonical *c)
+{
+    if (c->published || !dialect_value(c, c->family->key_width)->v || !dialect_value(c, c->family->key_layers)->v)
+        return;
+    const int64_t width = canonical_int(c, c->family->key_width), layers = canonical_int(c, c->family->key_layers);
+    for (int i = 0; i < 2; i++)
+        if (c->family->published[i].width == width && c->family->published[i].layers == layers)
+            c->published = &c->family->published[i];
+}
+
+/* Expert counts may differ by block; where a block has fewer than are used, it uses all (spec 6.4). */
+static int fit_used_experts(struct canonical *c, struct err *e)
+{
+    const struct value *E = dialect_value(c, c->family->experts), *K = dialect_value(c, c->family->used);
+    const double most = largest(E->v, E->n);
+    int fewer = 0, cut = 0;
+    for (int l = 0; l < c->n_layers; l++) {
+        if (K->v[l] > most) return dialect_refuse_value(c, e, c->family->used, (int64_t)K->v[l], "1 to %d", (int)most);
+        fewer += E->v[l] < most;
+        cut += K->v[l] > E->v[l];
+        if (K->v[l] > E->v[l]) K->v[l] = E->v[l];
+    }
+    if (fewer)
+        dialect_warn(c, "%d of %d blocks have fewer than %d experts: a pruned model", fewer, c->n_layers, (int)most);
+    if (cut) dialect_warn(c, "%d blocks have fewer experts than are used: they use all of theirs", cut);
+    return 0;
+}
+
+int dialect_resolve_keys(struct canonical *c, struct err *e)
+{
+    c->values = mem_alloc((size_t)c->family->n_keys * sizeof *c->values);
+    for (int i = 0; i < c->family->n_keys; i++) {
+        const int rc = resolve(c, &c->family->keys[i], &c->values[i], e);
+        if (rc) return rc;
+        note_published(c);
+    }
+    return fit_used_experts(c, e);
+}
+
+const struct value *dialect_value(const struct canonical *c, const char *key)
+{
+    for (int i = 0; i < c->family->n_keys; i++)
+        if (strcmp(c->family->keys[i].name, key) == 0) return &c->values[i];
+    assert(!"a key that the family's table lacks");
+    return NULL;
+}
+
+/* ---- what the model asks */
+
+static const struct value *known_value(const struct canonical *c, const char *key)
+{
+    const struct value *v = dialect_value(c, key);
+    assert(v->v);
+    return v;
+}
+
+static double value_at(const struct canonical *c, const char *key, int layer)
+{
+    const struct value *v = known_value(c, key);
+    assert(layer >= 0 && layer < c->n_layers);
+    return v->v[v->n == 1 ? 0 : layer];
+}
+
+static double value_of(const struct canonical *c, const char *key)
+{
+    const struct value *v = known_value(c, key);
+    return largest(v->v, v->n);
+}
+
+int64_t canonical_int(const struct canonical *c, const char *key)
+{
+    return (int64_t)value_of(c, key);
+}
+
+double canonical_float(const struct canonical *c, const char *key)
+{
+    return value_of(c, key);
+}
+
+bool canonical_bool(const struct canonical *c, const char *key)
+{
+    return value_of(c, key) != 0;
+}
+
+int64_t canonical_int_at(const struct canonical *c, const char *key, int layer)
+{
+    return (int64_t)value_at(c, key, layer);
+}
+
+double canonical_float_at(const struct canonical *c, const char *key, int layer)
+{
+    return value_at(c, key, layer);
+}
+
+enum origin canonical_origin(const struct canonical *c, const char *key)
+{
+    return known_value(c, key)->origin;
+}

@@ -1,0 +1,174 @@
+/* Canonical names: each tensor of the files that the family's table knows, by its own name or an alias, becomes a
+ * source under its canonical name; a split tensor becomes two (spec dialects 4 T1, T3). */
+#include "dialect/dialect_internal.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/mem.h"
+
+/* Stem in a file -> what it is. Splits are numbered behind the rows of the table. */
+struct stems {
+    struct strmap *map;
+    int n_rows;
+};
+
+static int stems_make(const struct family_table *f, struct stems *s, struct err *e)
+{
+    s->n_rows = f->n_tensors;
+    s->map = strmap_new((size_t)f->n_tensors * 3);
+    int rc = s->map ? 0 : ERR_MEMORY;
+    for (int i = 0; i < f->n_tensors && rc >= 0; i++) {
+        const struct tensor_row *row = &f->tensors[i];
+        rc = strmap_put(s->map, row->stem, strlen(row->stem), (uint64_t)i);
+        for (size_t a = 0; a < sizeof row->also / sizeof *row->also && row->also[a].stem && rc >= 0; a++)
+            rc = strmap_put(s->map, row->also[a].stem, strlen(row->also[a].stem), (uint64_t)i);
+    }
+    for (int i = 0; i < f->n_splits && rc >= 0; i++)
+        rc = strmap_put(s->map, f->splits[i].stem, strlen(f->splits[i].stem), (uint64_t)(f->n_tensors + i));
+    return rc < 0 ? err_set(e, ERR_MEMORY, "no memory for the names of tensors") : 0;
+}
+
+static const char *suffix_of(const struct tensor_row *row)
+{
+    return row->suffix ? row->suffix : ".weight";
+}
+
+/* Takes a suffix off. */
+static bool cut_suffix(struct gguf_str *s, const char *suffix)
+{
+    const size_t n = strlen(suffix);
+    if (s->n <= n || memcmp(s->p + s->n - n, suffix, n) != 0) return false;
+    s->n -= n;
+    return true;
+}
+
+void dialect_name(char name[DIALECT_NAME], const struct tensor_row *row, int layer)
+{
+    if (layer < 0)
+        snprintf(name, DIALECT_NAME, "%s%s", row->stem, suffix_of(row));
+    else
+        snprintf(name, DIALECT_NAME, "blk.%d.%s%s", layer, row->stem, suffix_of(row));
+}
+
+void dialect_also(struct str *out, const struct tensor_row *row, int layer)
+{
+    for (size_t a = 0; a < sizeof row->also / sizeof *row->also && row->also[a].stem; a++) {
+        str_puts(out, a == 0 ? " (also looked for " : ", ");
+        if (layer >= 0) str_printf(out, "blk.%d.", layer);
+        str_puts(out, row->also[a].stem);
+    }
+    if (row->also[0].stem) str_puts(out, ")");
+}
+
+static int row_index(const struct family_table *f, const char *stem)
+{
+    for (int i = 0; i < f->n_tensors; i++)
+        if (strcmp(f->tensors[i].stem, stem) == 0) return i;
+    assert(!"a stem that the table lacks");
+    return 0;
+}
+
+const struct tensor_row *dialect_row(const struct canonical *c, const char *stem)
+{
+    return &c->family->tensors[row_index(c->family, stem)];
+}
+
+/* The key of by_name is the name without its suffix. */
+static int add_source(struct canonical *c, int file, const struct gguf_tensor *t, int row, int layer, int part,
+                      struct err *e)
+{
+    struct source *s = &c->sources[c->n_sources];
+    const struct tensor_row *r = &c->family->tensors[row];
+    *s = (struct source){.t = t, .file = file, .row = row, .layer = layer, .part = part};
+    dialect_name(s->name, r, layer);
+    const int rc = strmap_put(c->by_name, s->name, strlen(s->name) - strlen(suffix_of(r)), (uint64_t)c->n_sources);
+    if (rc < 0) return err_set(e, ERR_MEMORY, "no memory for the names of tensors");
+    if (rc == 0) {
+        uint64_t other;
+        strmap_get(c->by_name, s->name, strlen(s->name) - strlen(suffix_of(r)), &other);
+        const struct gguf_str *a = &c->sources[other].t->name;
+        return err_set(e, ERR_MODEL, "tensors %.*s and %.*s are both %s", (int)a->n, a->p, (int)t->name.n, t->name.p,
+                       s->name);
+    }
+    c->n_sources++;
+    return 0;
+}
+
+static void note_rename(struct canonical *c, const struct source *s)
+{
+    if (s->t->name.n == strlen(s->name) && memcmp(s->t->name.p, s->name, strlen(s->name)) == 0) return;
+    if (c->n_renamed++ < 3) dialect_item(&c->renamed, "%.*s -> %s", (int)s->t->name.n, s->t->name.p, s->name);
+}
+
+static int map_split(struct canonical *c, int file, const struct gguf_tensor *t, int split, int layer, struct err *e)
+{
+    const struct tensor_split *sp = &c->family->splits[split];
+    if (c->n_split++ == 0) dialect_item(&c->split, "%s -> %s, %s", sp->stem, sp->part[0], sp->part[1]);
+    for (int part = 0; part < 2; part++) {
+        const int rc = add_source(c, file, t, row_index(c->family, sp->part[part]), layer, part, e);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+static int map_one(struct canonical *c, const struct stems *stems, int file, const struct gguf_tensor *t, struct err *e)
+{
+    struct gguf_str stem = t->name;
+    const int64_t block = dialect_block(&t->name, &stem);
+    const bool weight = cut_suffix(&stem, ".weight"), bias = !weight && cut_suffix(&stem, ".bias");
+    uint64_t at;
+    if (!strmap_get(stems->map, stem.p, (size_t)stem.n, &at)) return 0;
+    if ((int)at >= stems->n_rows) return bias ? 0 : map_split(c, file, t, (int)at - stems->n_rows, (int)block, e);
+    const struct tensor_row *row = &c->family->tensors[at];
+    if ((row->scope == SCOPE_BLOCK) != (block >= 0) || (bias && !row->suffix)) return 0;
+    const int rc = add_source(c, file, t, (int)at, (int)block, -1, e);
+    if (rc == 0 && block < c->n_layers) note_rename(c, &c->sources[c->n_sources - 1]);
+    return rc;
+}
+
+int dialect_map_names(struct canonical *c, struct err *e)
+{
+    struct stems stems;
+    uint64_t n = 0;
+    for (int f = 0; f < c->n_files; f++) n += gguf_n_tensors(c->files[f]);
+    c->sources = mem_try((size_t)(2 * n + 1) * sizeof *c->sources);
+    c->by_name = strmap_new((size_t)(2 * n + 1));
+    if (!c->sources || !c->by_name) return err_set(e, ERR_MEMORY, "no memory for %llu tensors", (unsigned long long)n);
+    int rc = stems_make(c->family, &stems, e);
+    for (int f = 0; f < c->n_files && rc == 0; f++)
+        for (uint64_t i = 0; i < gguf_n_tensors(c->files[f]) && rc == 0; i++)
+            rc = map_one(c, &stems, f, gguf_tensor_at(c->files[f], i), e);
+    strmap_free(stems.map);
+    return rc;
+}
+
+const struct source *dialect_find(const struct canonical *c, int layer, const char *stem)
+{
+    char key[DIALECT_NAME];
+    uint64_t i;
+    const int n =
+        layer < 0 ? snprintf(key, sizeof key, "%s", stem) : snprintf(key, sizeof key, "blk.%d.%s", layer, stem);
+    return strmap_get(c->by_name, key, (size_t)n, &i) ? &c->sources[i] : NULL;
+}
+
+int64_t dialect_ne(const struct canonical *c, int layer, const char *stem, int i)
+{
+    const struct source *s = dialect_find(c, layer, stem);
+    if (!s || s->t->ne[i] > INT64_MAX) return 0;
+    return (int64_t)(i == 1 && s->part >= 0 ? s->t->ne[1] / 2 : s->t->ne[i]);
+}
+
+bool dialect_has(const struct canonical *c, int layer, const char *stem_prefix)
+{
+    char start[DIALECT_NAME];
+    const size_t n = (size_t)snprintf(start, sizeof start, "blk.%d.%s", layer, stem_prefix);
+    for (int i = 0; i < c->n_sources; i++)
+        if (strncmp(c->sources[i].name, start, n) == 0) return true;
+    for (int f = 0; f < c->n_files; f++) {
+        for (uint64_t i = 0; i < gguf_n_tensors(c->files[f]); i++) {
+            const struct gguf_str *name = &gguf_tensor_at(c->files[f], i)->name;
+            if (name->n >= n && memcmp(name->p, start, n) == 0) return true;
+        }
+    }
+    return false;
+}

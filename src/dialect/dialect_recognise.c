@@ -1,0 +1,161 @@
+/* Which family a file holds, in which role, and how long its trunk is (spec dialects 5). Decided by the architecture
+ * and by tensors; what keys count is only compared later. */
+#include "dialect/dialect_internal.h"
+#include <string.h>
+#include "base/mem.h"
+
+/* What this build does with an architecture. */
+static const struct known {
+    const char *arch;
+    const struct family_table *family; /* NULL: refused with what */
+    const char *what;
+} known[] = {
+    {"deepseek4", &dialect_deepseek4, NULL},
+    {"deepseek-v4", &dialect_deepseek4, NULL},
+    {"deepseek-v4-flash", &dialect_deepseek4, NULL},
+    {"deepseek41", NULL, "DeepSeek V4.1"},
+    {"glm-dsa", NULL, "GLM-5"},
+    {"glm5-next", NULL, "GLM-5"},
+    {"glm5next", NULL, "GLM-5"},
+    {"glm5_next", NULL, "GLM-5"},
+    {"qwen4exp", NULL, "Qwen 3.8"},
+    {"qwen4-exp", NULL, "Qwen 3.8"},
+    {"qwen4_exp", NULL, "Qwen 3.8"},
+};
+
+/* Files that are no language model by themselves. */
+static const struct side_file {
+    const char *key, *value, *what;
+} side_files[] = {
+    {"general.type", "imatrix", "an importance matrix"},
+    {"general.type", "adapter", "an adapter"},
+    {"general.type", "mmproj", "a vision encoder"},
+    {"general.architecture", "clip", "a vision encoder"},
+    {"general.architecture", "dflash", "a draft"},
+    {"general.architecture", "dspark", "a draft"},
+    {"general.architecture", "deepseek4-dspark", "a draft"},
+    {"general.architecture", "deepseek41-dspark", "a draft"},
+    {"general.architecture", "deepseek4-mtp", "a draft"},
+    {"general.architecture", "deepseek4_mtp_support", "a draft"},
+};
+
+static int refuse_side_file(const struct gguf *g, const char *what, struct err *e)
+{
+    return err_set(e, ERR_MODEL, "%s is %s; give it next to a language model", gguf_path(g), what);
+}
+
+static int refuse_side_files(const struct gguf *g, const char *arch, struct err *e)
+{
+    for (size_t i = 0; i < sizeof side_files / sizeof *side_files; i++)
+        if (dialect_text_is(gguf_kv_find(g, side_files[i].key), side_files[i].value))
+            return refuse_side_file(g, side_files[i].what, e);
+    const size_t n = strlen(arch);
+    if (n > 7 && strcmp(arch + n - 7, "-vision") == 0) return refuse_side_file(g, "a vision encoder", e);
+    if (gguf_n_tensors(g) == 0 && gguf_kv_find(g, "tokenizer.ggml.tokens"))
+        return refuse_side_file(g, "a vocabulary", e);
+    return 0;
+}
+
+int64_t dialect_block(const struct gguf_str *name, struct gguf_str *rest)
+{
+    uint64_t i = 4;
+    int64_t block = 0;
+    if (name->n < 6 || memcmp(name->p, "blk.", 4) != 0) return -1;
+    for (; i < name->n && i < 20 && name->p[i] >= '0' && name->p[i] <= '9'; i++)
+        block = block * 10 + (name->p[i] - '0');
+    if (i == 4 || i >= name->n || name->p[i] != '.') return -1;
+    *rest = (struct gguf_str){name->p + i + 1, name->n - i - 1};
+    return block;
+}
+
+static bool begins(const struct gguf_str *s, const char *prefix)
+{
+    const size_t n = strlen(prefix);
+    return s->n >= n && memcmp(s->p, prefix, n) == 0;
+}
+
+static bool contains(const struct gguf_str *s, const char *part)
+{
+    return s->n > 0 && memmem(s->p, (size_t)s->n, part, strlen(part)) != NULL;
+}
+
+/* A V4.1 model under the older name: its n-gram tables tell. */
+static bool is_deepseek41(const struct gguf *g)
+{
+    const struct gguf_kv *variant = gguf_kv_find(g, "deepseek4.variant");
+    if (dialect_text_has(variant, "v4.1")) return true;
+    for (uint64_t i = 0; i < gguf_n_tensors(g); i++)
+        if (contains(&gguf_tensor_at(g, i)->name, ".engram_")) return true;
+    for (uint64_t i = 0; i < gguf_n_kv(g); i++)
+        if (contains(&gguf_kv_at(g, i)->key, ".engram.") && !gguf_tensor_find(g, "output_hc_fn.weight", 19))
+            return true;
+    return false;
+}
+
+static int refuse_family(const struct gguf *g, const char *what, struct err *e)
+{
+    return err_set(e, ERR_MODEL, "%s is a %s model, which this version does not run", gguf_path(g), what);
+}
+
+int dialect_recognise(struct canonical *c, struct err *e)
+{
+    const struct gguf *g = c->files[0];
+    struct gguf_str arch = {NULL, 0};
+    const struct gguf_kv *kv = gguf_kv_find(g, "general.architecture");
+    if (kv && gguf_string(kv, 0, &arch, e)) return e->code;
+    c->arch = mem_alloc((size_t)arch.n + 1);
+    if (arch.n) memcpy(c->arch, arch.p, (size_t)arch.n);
+    const int rc = refuse_side_files(g, c->arch, e);
+    if (rc) return rc;
+    if (!kv) return err_set(e, ERR_MODEL, "%s has no general.architecture: it is not a language model", gguf_path(g));
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(known[i].arch, c->arch) != 0) continue;
+        if (!known[i].family) return refuse_family(g, known[i].what, e);
+        if (known[i].family == &dialect_deepseek4 && is_deepseek41(g)) return refuse_family(g, "DeepSeek V4.1", e);
+        c->family = known[i].family;
+        return 0;
+    }
+    return err_set(e, ERR_MODEL, "%s: architecture \"%.80s\" is none of the supported models (deepseek4)", gguf_path(g),
+                   c->arch);
+}
+
+int dialect_trunk(struct canonical *c, struct err *e)
+{
+    int64_t draft = -1, last = -1;
+    bool first = false, draft_only = false;
+    for (int f = 0; f < c->n_files; f++) {
+        for (uint64_t i = 0; i < gguf_n_tensors(c->files[f]); i++) {
+            const struct gguf_str *name = &gguf_tensor_at(c->files[f], i)->name;
+            struct gguf_str rest;
+            const int64_t b = dialect_block(name, &rest);
+            if (b < 0) continue;
+            if (b >= DIALECT_MAX_BLOCKS)
+                return err_set(e, ERR_MODEL, "tensor %.*s: block %lld is not supported (only 0 to %d)", (int)name->n,
+                               name->p, (long long)b, DIALECT_MAX_BLOCKS - 1);
+            if (b == 0) first = true;
+            const bool nextn = begins(&rest, "nextn.") || begins(&rest, "mtp.");
+            if (nextn && (draft < 0 || b < draft)) draft = b;
+            if (begins(&rest, "nextn.eh_proj") || begins(&rest, "nextn.e_proj")) draft_only = true;
+            if ((begins(&rest, "attn_") || begins(&rest, "ssm_")) && b > last) last = b;
+        }
+    }
+    if (!first && draft_only) return refuse_side_file(c->files[0], "a draft", e);
+    c->n_layers = (int)(draft >= 0 ? draft : last + 1);
+    if (c->n_layers == 0) return err_set(e, ERR_MODEL, "%s has no blk.0: no block of a model", gguf_path(c->files[0]));
+    return 0;
+}
+
+const char *dialect_whose(const struct canonical *c)
+{
+    if (strncmp(c->arch, "deepseek-", 9) == 0) return "early fork";
+    const char *alias = NULL;
+    for (int i = 0; i < c->n_sources && !alias; i++) {
+        const struct tensor_row *row = &c->family->tensors[c->sources[i].row];
+        for (size_t a = 0; a < sizeof row->also / sizeof *row->also && row->also[a].stem; a++)
+            if (row->also[a].dialect && contains(&c->sources[i].t->name, row->also[a].stem))
+                alias = row->also[a].dialect;
+    }
+    if (alias) return alias;
+    const struct value *v = dialect_value(c, "vocab_size");
+    return v->kv ? "ds4" : "llama.cpp";
+}

@@ -1,0 +1,213 @@
+/* What the user is told about a file: the report of spec dialects 13.1 and the warnings of 13.2. */
+#include "dialect/dialect_internal.h"
+#include <stdio.h>
+#include <string.h>
+#include "quant/quant.h"
+
+void dialect_item(struct str *list, const char *fmt, ...)
+{
+    va_list ap;
+    if (list->n) str_puts(list, ", ");
+    va_start(ap, fmt);
+    str_vprintf(list, fmt, ap);
+    va_end(ap);
+}
+
+void dialect_warn(struct canonical *c, const char *fmt, ...)
+{
+    va_list ap;
+    str_puts(&c->warnings, "warning: ");
+    va_start(ap, fmt);
+    str_vprintf(&c->warnings, fmt, ap);
+    va_end(ap);
+    str_puts(&c->warnings, "\n");
+}
+
+/* ---- precision */
+
+static double bits_of(uint32_t type)
+{
+    const struct quant_type *q = quant_type(type);
+    return 8.0 * q->block_bytes / q->block;
+}
+
+static bool is_plain_float(uint32_t type)
+{
+    return type == QT_F32 || type == QT_F16 || type == QT_BF16;
+}
+
+static bool is_crude(uint32_t type)
+{
+    return type == QT_Q1_0 || type == QT_TQ1_0 || type == QT_TQ2_0 || type == QT_IQ1_S || type == QT_IQ1_M;
+}
+
+static const struct {
+    enum tensor_class class;
+    const char *text;
+} concerns[] = {
+    {CLASS_HYPER, "hyper-connection weights in %s: this file may ignore the prompt (known defect of such files)"},
+    {CLASS_ROUTER, "router in %s: widened, expert choice may differ"},
+    {CLASS_INDEX, "long-context selection is imprecise: indexer or compressor in %s"},
+    {CLASS_VECTOR, "norms, biases or other small vectors are quantised (%s)"},
+    {CLASS_EDGE, "very low precision: embedding or output in %s"},
+    {CLASS_EXPERT, "very low precision: experts in %s"},
+};
+
+static bool is_concern(enum tensor_class class, uint32_t type)
+{
+    switch (class) {
+    case CLASS_HYPER:
+    case CLASS_INDEX:
+        return bits_of(type) < 8;
+    case CLASS_ROUTER:
+    case CLASS_VECTOR:
+        return !is_plain_float(type);
+    case CLASS_EDGE:
+        return bits_of(type) < 3;
+    case CLASS_EXPERT:
+        return is_crude(type);
+    case CLASS_PLAIN:
+        break;
+    }
+    return false;
+}
+
+static const struct source *first_concern(const struct canonical *c, enum tensor_class class, int *n)
+{
+    const struct source *first = NULL;
+    *n = 0;
+    for (int i = 0; i < c->n_sources; i++) {
+        const struct source *s = &c->sources[i];
+        if (!s->bound || c->family->tensors[s->row].class != class || !is_concern(class, s->t->type)) continue;
+        if ((*n)++ == 0) first = s;
+    }
+    return first;
+}
+
+/* Average bits of a weight of the routed experts. */
+static double expert_bits(const struct canonical *c)
+{
+    double bytes = 0, weights = 0;
+    for (int i = 0; i < c->n_sources; i++) {
+        const struct source *s = &c->sources[i];
+        if (!s->bound || c->family->tensors[s->row].class != CLASS_EXPERT) continue;
+        bytes += (double)tensor_view_bytes(&s->view);
+        weights += (double)s->view.ne[0] * (double)s->view.ne[1] * (double)s->view.ne[2];
+    }
+    return weights > 0 ? 8 * bytes / weights : 0;
+}
+
+void dialect_warn_precision(struct canonical *c)
+{
+    for (size_t i = 0; i < sizeof concerns / sizeof *concerns; i++) {
+        int n;
+        char text[160];
+        const struct source *s = first_concern(c, concerns[i].class, &n);
+        if (!s) continue;
+        const char *mark = strstr(concerns[i].text, "%s");
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(mark - concerns[i].text), concerns[i].text,
+                 quant_type(s->t->type)->name, mark + 2);
+        dialect_warn(c, "%s (%s%s)", text, s->name, n > 1 ? " and others" : "");
+    }
+    const double bits = expert_bits(c);
+    if (bits > 0 && bits < 2.1) dialect_warn(c, "very low precision: experts have %.2f bits a weight", bits);
+}
+
+/* ---- keys that nobody asked for */
+
+static bool ends_with(const struct gguf_str *s, const char *end)
+{
+    const size_t n = strlen(end);
+    return s->n >= n && memcmp(s->p + s->n - n, end, n) == 0;
+}
+
+static bool starts_with(const struct gguf_str *s, const char *start)
+{
+    const size_t n = strlen(start);
+    return s->n >= n && memcmp(s->p, start, n) == 0;
+}
+
+static bool is_asked_for(const struct canonical *c, const struct gguf_kv *kv)
+{
+    for (int i = 0; i < c->family->n_keys; i++)
+        if (c->values[i].kv == kv) return true;
+    return false;
+}
+
+/* Of the model: named after its architecture or its family. */
+static bool is_model_key(const struct canonical *c, const struct gguf_str *key)
+{
+    char prefix[100];
+    snprintf(prefix, sizeof prefix, "%.90s.", c->arch);
+    if (starts_with(key, prefix)) return true;
+    for (int i = 0; i < 4 && c->family->prefix[i]; i++) {
+        snprintf(prefix, sizeof prefix, "%s.", c->family->prefix[i]);
+        if (starts_with(key, prefix)) return true;
+    }
+    return false;
+}
+
+/* Unknown keys are ignored; those that would change the computation are named. */
+static bool changes_computation(const struct gguf_kv *kv)
+{
+    if (ends_with(&kv->key, ".rope.scaling.type")) return !dialect_text_is(kv, "yarn") && !dialect_text_is(kv, "none");
+    return ends_with(&kv->key, ".attention.clamp_kqv") || starts_with(&kv->key, "reap.") ||
+           memmem(kv->key.p, (size_t)kv->key.n, ".attn_res.", 10) != NULL;
+}
+
+void dialect_note_keys(struct canonical *c)
+{
+    int n = 0;
+    for (int f = 0; f < c->n_files; f++) {
+        for (uint64_t i = 0; i < gguf_n_kv(c->files[f]); i++) {
+            const struct gguf_kv *kv = gguf_kv_at(c->files[f], i);
+            if (is_asked_for(c, kv)) continue;
+            n += is_model_key(c, &kv->key);
+            if (changes_computation(kv))
+                dialect_warn(c, "key %.*s is not understood and has no effect", (int)kv->key.n, kv->key.p);
+        }
+    }
+    if (n) dialect_item(&c->ignored, "%d key%s", n, n == 1 ? "" : "s");
+}
+
+/* ---- the report */
+
+static void census(const struct canonical *c, struct str *out)
+{
+    int count[256] = {0};
+    const char *between = "types: ";
+    for (int i = 0; i < c->n_sources; i++)
+        if (c->sources[i].bound) count[c->sources[i].t->type]++;
+    for (uint32_t type = 0; type < 256; type++) {
+        if (!count[type]) continue;
+        str_printf(out, "%s%s %d", between, quant_type(type)->name, count[type]);
+        between = ", ";
+    }
+    const double bits = expert_bits(c);
+    if (bits > 0) str_printf(out, "; experts %.2f bits a weight", bits);
+    str_puts(out, "\n");
+}
+
+static void section(struct str *out, const char *title, const struct str *items)
+{
+    if (items->n) str_printf(out, "%s: %s\n", title, str_c(items));
+}
+
+void canonical_report(const struct canonical *c, struct str *out)
+{
+    uint64_t n = 0;
+    for (int f = 0; f < c->n_files; f++) n += gguf_n_tensors(c->files[f]);
+    str_printf(out, "model: %s, %s (%s, %s dialect), %d file%s, %llu tensors\n", c->name,
+               c->published ? c->published->name : c->family->name, c->family->short_name, c->dialect, c->n_files,
+               c->n_files == 1 ? "" : "s", (unsigned long long)n);
+    section(out, "derived", &c->derived);
+    section(out, "defaults", &c->defaults);
+    if (c->n_renamed) {
+        str_printf(out, "renamed: %d tensors (%s%s)\n", c->n_renamed, str_c(&c->renamed),
+                   c->n_renamed > 3 ? ", ..." : "");
+    }
+    section(out, "split", &c->split);
+    section(out, "ignored", &c->ignored);
+    census(c, out);
+    str_puts(out, str_c(&c->warnings));
+}
