@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "text/bpe.h"
-#include "../support/byte_vocabulary.c" /* fuzz targets are linked without the support library */
+#include "../support/byte_vocabulary.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
