@@ -93,6 +93,15 @@ INLINE __m256 f16_of_rows(const uint8_t *const row[ROWS], size_t at)
     return _mm256_cvtph_ps(h);
 }
 
+/* Asks for the bytes that the next eight rows have at the same place. A tile reads eight short streams at once, too
+ * many for the processor to foresee; beyond the tile the next one usually follows. */
+INLINE void prefetch_rows(const uint8_t *const row[ROWS], size_t at, size_t bytes, size_t w_stride)
+{
+    for (int r = 0; r < ROWS; r++)
+        for (size_t i = 0; i < bytes; i += 64)
+            _mm_prefetch((const char *)(const void *)((uintptr_t)row[r] + ROWS * w_stride + at + i), _MM_HINT_T0);
+}
+
 INLINE void store_rows(float *out, __m256 v, int n)
 {
     if (n >= ROWS) {
@@ -102,6 +111,32 @@ INLINE void store_rows(float *out, __m256 v, int n)
     float tmp[ROWS];
     _mm256_storeu_ps(tmp, v);
     memcpy(out, tmp, (size_t)n * sizeof *out);
+}
+
+/* Eight weight rows times one activation row, blocks read where they lie. */
+typedef __m256 direct_fn(enum qtype t, int k, const uint8_t *const row[ROWS], size_t w_stride, const uint8_t *x);
+/* Eight weight rows times n <= COL_CHUNK activation rows, through slabs; fills acc[n][ROWS]. */
+typedef void slab_fn(enum qtype t, int k, const uint8_t *const row[ROWS], const uint8_t *x, size_t x_stride, int n,
+                     float acc[COL_CHUNK][ROWS]);
+
+/* Walks over a tile. slab is NULL for so few activation rows that unpacking does not pay. */
+INLINE void tile_walk(direct_fn *direct, slab_fn *slab, enum qtype t, int k, const void *w, size_t w_stride, int n_rows,
+                      const uint8_t *x, size_t x_stride, int n_cols, float *out, size_t out_stride)
+{
+    for (int r = 0; r < n_rows; r += ROWS) {
+        const uint8_t *row[ROWS];
+        row_pointers(w, w_stride, r, n_rows, ROWS, row);
+        for (int c = 0; c < n_cols; c += COL_CHUNK) {
+            const int n = n_cols - c < COL_CHUNK ? n_cols - c : COL_CHUNK;
+            const uint8_t *const xc = x + (size_t)c * x_stride;
+            _Alignas(32) float acc[COL_CHUNK][ROWS];
+            if (slab) slab(t, k, row, xc, x_stride, n, acc);
+            for (int i = 0; i < n; i++) {
+                const __m256 v = slab ? _mm256_load_ps(acc[i]) : direct(t, k, row, w_stride, xc + (size_t)i * x_stride);
+                store_rows(out + (size_t)(c + i) * out_stride + r, v, n_rows - r);
+            }
+        }
+    }
 }
 
 #endif

@@ -109,13 +109,7 @@ INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows
     }
 }
 
-#define TILE(name, type)                                                                                               \
-    void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,           \
-              float *out, size_t out_stride)                                                                           \
-    {                                                                                                                  \
-        tile(type, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                                      \
-    }
-TILE(tile_f32_avx2, QT_F32)
-TILE(tile_f16_avx2, QT_F16)
-TILE(tile_bf16_avx2, QT_BF16)
+QUANT_TILE(tile_f32_avx2, tile, QT_F32)
+QUANT_TILE(tile_f16_avx2, tile, QT_F16)
+QUANT_TILE(tile_bf16_avx2, tile, QT_BF16)
 #endif

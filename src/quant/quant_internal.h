@@ -26,4 +26,12 @@ enum { QUANT_TILES = QT_Q2_0 + 1 };
 typedef quant_tile_fn *quant_tile_table[QUANT_TILES];
 extern const quant_tile_table quant_tiles_scalar, quant_tiles_avx2;
 
+/* Defines a tile kernel that passes its arguments to body, after what. */
+#define QUANT_TILE(name, body, what)                                                                                   \
+    void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,           \
+              float *out, size_t out_stride)                                                                           \
+    {                                                                                                                  \
+        body(what, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                                      \
+    }
+
 #endif

@@ -190,7 +190,7 @@ INLINE __m256 finish(enum qtype t, __m256 acc)
     return t == QT_IQ2_XXS ? _mm256_mul_ps(acc, _mm256_set1_ps(0.125f)) : acc;
 }
 
-INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], const uint8_t *x)
+INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], size_t w_stride, const uint8_t *x)
 {
     const float *const d = act_d(ACT_Q8_K, x, k);
     const int16_t *const bsums = act_bsums(x, k);
@@ -199,6 +199,7 @@ INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], c
         const size_t at = (size_t)b * block_bytes(t);
         const __m256i bs = load256(bsums + 16 * b);
         __m256i sum[ROWS], min[ROWS];
+        prefetch_rows(row, at, block_bytes(t), w_stride);
         for (int r = 0; r < ROWS; r++) block_direct(t, row[r] + at, (const int8_t *)x + 256 * b, bs, &sum[r], &min[r]);
         const __m256i m = t == QT_IQ2_XXS ? _mm256_setzero_si256() : lane_sums(min);
         const __m256 dmin = has_min(t) ? f16_of_rows(row, at + dmin_at(t)) : _mm256_setzero_ps();
@@ -293,7 +294,6 @@ INLINE void slab_columns(enum qtype t, const struct slab *s, int b, const uint8_
     }
 }
 
-/* Eight weight rows times n activation rows (at most COL_CHUNK) through slabs. */
 INLINE void rows_slab(enum qtype t, int k, const uint8_t *const row[ROWS], const uint8_t *x, size_t x_stride, int n,
                       float acc[COL_CHUNK][ROWS])
 {
@@ -316,35 +316,19 @@ INLINE int slab_cols(enum qtype t)
     return t == QT_IQ2_XXS ? 2 : 3;
 }
 
-INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows, const uint8_t *x, size_t x_stride,
+INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride,
                  int n_cols, float *out, size_t out_stride)
 {
-    const bool slab = n_cols >= slab_cols(t);
-    for (int r = 0; r < n_rows; r += ROWS) {
-        const uint8_t *row[ROWS];
-        row_pointers(w, w_stride, r, n_rows, ROWS, row);
-        for (int c = 0; c < n_cols; c += COL_CHUNK) {
-            const int n = n_cols - c < COL_CHUNK ? n_cols - c : COL_CHUNK;
-            const uint8_t *const xc = x + (size_t)c * x_stride;
-            _Alignas(32) float acc[COL_CHUNK][ROWS];
-            if (slab) rows_slab(t, k, row, xc, x_stride, n, acc);
-            for (int i = 0; i < n; i++) {
-                const __m256 v = slab ? _mm256_load_ps(acc[i]) : rows_direct(t, k, row, xc + (size_t)i * x_stride);
-                store_rows(out + (size_t)(c + i) * out_stride + r, v, n_rows - r);
-            }
-        }
-    }
+    const int from = slab_cols(t);
+    if (n_cols >= from)
+        tile_walk(rows_direct, rows_slab, t, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
+    else
+        tile_walk(rows_direct, NULL, t, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
 }
 
-#define TILE(name, type)                                                                                               \
-    void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,           \
-              float *out, size_t out_stride)                                                                           \
-    {                                                                                                                  \
-        tile(type, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                                      \
-    }
-TILE(tile_q2_k_avx2, QT_Q2_K)
-TILE(tile_q4_k_avx2, QT_Q4_K)
-TILE(tile_q5_k_avx2, QT_Q5_K)
-TILE(tile_q6_k_avx2, QT_Q6_K)
-TILE(tile_iq2_xxs_avx2, QT_IQ2_XXS)
+QUANT_TILE(tile_q2_k_avx2, tile, QT_Q2_K)
+QUANT_TILE(tile_q4_k_avx2, tile, QT_Q4_K)
+QUANT_TILE(tile_q5_k_avx2, tile, QT_Q5_K)
+QUANT_TILE(tile_q6_k_avx2, tile, QT_Q6_K)
+QUANT_TILE(tile_iq2_xxs_avx2, tile, QT_IQ2_XXS)
 #endif

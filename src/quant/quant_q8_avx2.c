@@ -58,15 +58,16 @@ INLINE __m256i pair_products(__m256i magnitude, __m256i w, __m256i a)
     return _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(a, w));
 }
 
-/* Eight weight rows times one activation row, blocks read where they lie. */
-INLINE __m256 rows_direct(enum qtype t, int n_blocks, const uint8_t *const row[ROWS], const int8_t *q, const float *d)
+INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], size_t w_stride, const uint8_t *x)
 {
     const __m256i ones = _mm256_set1_epi16(1);
+    const float *const d = act_d(ACT_Q8_0, x, k);
     __m256 acc = _mm256_setzero_ps();
     size_t at = 0;
-    for (int b = 0; b < n_blocks; b++, at += block_bytes(t), q += 32) {
-        const __m256i a = load256(q);
+    for (int b = 0; b < k / 32; b++, at += block_bytes(t)) {
+        const __m256i a = load256(x + 32 * b);
         __m256i v[ROWS];
+        if (b % 2 == 0) prefetch_rows(row, at, 2 * block_bytes(t), w_stride);
         UNROLL for (int r = 0; r < ROWS; r++)
         {
             const __m256i w = codes(t, row[r] + at);
@@ -135,7 +136,6 @@ INLINE void slab_columns(enum qtype t, const struct slab *s, int first, int n_bl
     for (int c = 0; c < COLS; c++) _mm256_store_ps(acc[c], v[c]);
 }
 
-/* Eight weight rows times n activation rows (at most COL_CHUNK) through slabs. */
 INLINE void rows_slab(enum qtype t, int k, const uint8_t *const row[ROWS], const uint8_t *x, size_t x_stride, int n,
                       float acc[COL_CHUNK][ROWS])
 {
@@ -152,36 +152,17 @@ INLINE void rows_slab(enum qtype t, int k, const uint8_t *const row[ROWS], const
     }
 }
 
-INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows, const uint8_t *x, size_t x_stride,
+INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride,
                  int n_cols, float *out, size_t out_stride)
 {
-    for (int r = 0; r < n_rows; r += ROWS) {
-        const uint8_t *row[ROWS];
-        row_pointers(w, w_stride, r, n_rows, ROWS, row);
-        for (int c = 0; c < n_cols; c += COL_CHUNK) {
-            const int n = n_cols - c < COL_CHUNK ? n_cols - c : COL_CHUNK;
-            const uint8_t *const xc = x + (size_t)c * x_stride;
-            float *const to = out + (size_t)c * out_stride + r;
-            _Alignas(32) float acc[COL_CHUNK][ROWS];
-            if (n_cols >= SLAB_COLS) rows_slab(t, k, row, xc, x_stride, n, acc);
-            for (int i = 0; i < n; i++) {
-                const uint8_t *const xi = xc + (size_t)i * x_stride;
-                const __m256 v = n_cols >= SLAB_COLS
-                                     ? _mm256_load_ps(acc[i])
-                                     : rows_direct(t, k / 32, row, (const int8_t *)xi, act_d(ACT_Q8_0, xi, k));
-                store_rows(to + (size_t)i * out_stride, v, n_rows - r);
-            }
-        }
-    }
+    const int from = SLAB_COLS;
+    if (n_cols >= from)
+        tile_walk(rows_direct, rows_slab, t, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
+    else
+        tile_walk(rows_direct, NULL, t, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
 }
 
-#define TILE(name, type)                                                                                               \
-    void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,           \
-              float *out, size_t out_stride)                                                                           \
-    {                                                                                                                  \
-        tile(type, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                                      \
-    }
-TILE(tile_q8_0_avx2, QT_Q8_0)
-TILE(tile_q4_0_avx2, QT_Q4_0)
-TILE(tile_mxfp4_avx2, QT_MXFP4)
+QUANT_TILE(tile_q8_0_avx2, tile, QT_Q8_0)
+QUANT_TILE(tile_q4_0_avx2, tile, QT_Q4_0)
+QUANT_TILE(tile_mxfp4_avx2, tile, QT_MXFP4)
 #endif

@@ -15,13 +15,6 @@ static inline void tile(dot_fn *dot, int k, const void *w, size_t w_stride, int 
                 dot(k, (const uint8_t *)w + (size_t)r * w_stride, (const char *)x + (size_t)c * x_stride);
 }
 
-#define TILE(name, dot)                                                                                                \
-    static void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,    \
-                     float *out, size_t out_stride)                                                                    \
-    {                                                                                                                  \
-        tile(dot, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                                       \
-    }
-
 /* Sixteen striped lanes inside chunks of 1,024, a fixed tree, chunks in order. */
 static inline float lanes16(int k, const uint8_t *w, const float *x, float (*value)(const uint8_t *w, int i))
 {
@@ -182,20 +175,21 @@ static float dot_iq2_xxs(int k, const uint8_t *w, const void *x)
     return acc * 0.125f;
 }
 
-TILE(tile_f32, dot_f32)
-TILE(tile_f16, dot_f16)
-TILE(tile_bf16, dot_bf16)
-TILE(tile_q8_0, dot_q8_0)
-TILE(tile_q4_0, dot_q4_0)
-TILE(tile_mxfp4, dot_mxfp4)
-TILE(tile_q2_k, dot_q2_k)
-TILE(tile_q4_k, dot_q4_k)
-TILE(tile_q5_k, dot_q5_k)
-TILE(tile_q6_k, dot_q6_k)
-TILE(tile_iq2_xxs, dot_iq2_xxs)
+static QUANT_TILE(tile_f32, tile, dot_f32) static QUANT_TILE(tile_f16, tile, dot_f16) static QUANT_TILE(tile_bf16, tile, dot_bf16) static QUANT_TILE(tile_q8_0, tile, dot_q8_0) static QUANT_TILE(
+    tile_q4_0, tile,
+    dot_q4_0) static QUANT_TILE(tile_mxfp4, tile,
+                                dot_mxfp4) static QUANT_TILE(tile_q2_k, tile,
+                                                             dot_q2_k) static QUANT_TILE(tile_q4_k, tile,
+                                                                                         dot_q4_k) static QUANT_TILE(tile_q5_k,
+                                                                                                                     tile,
+                                                                                                                     dot_q5_k) static QUANT_TILE(tile_q6_k,
+                                                                                                                                                 tile,
+                                                                                                                                                 dot_q6_k) static QUANT_TILE(tile_iq2_xxs,
+                                                                                                                                                                             tile,
+                                                                                                                                                                             dot_iq2_xxs)
 
-const quant_tile_table quant_tiles_scalar = {
-    [QT_F32] = tile_f32,   [QT_F16] = tile_f16,     [QT_BF16] = tile_bf16,       [QT_Q8_0] = tile_q8_0,
-    [QT_Q4_0] = tile_q4_0, [QT_MXFP4] = tile_mxfp4, [QT_Q2_K] = tile_q2_k,       [QT_Q4_K] = tile_q4_k,
-    [QT_Q5_K] = tile_q5_k, [QT_Q6_K] = tile_q6_k,   [QT_IQ2_XXS] = tile_iq2_xxs,
+    const quant_tile_table quant_tiles_scalar = {
+        [QT_F32] = tile_f32,   [QT_F16] = tile_f16,     [QT_BF16] = tile_bf16,       [QT_Q8_0] = tile_q8_0,
+        [QT_Q4_0] = tile_q4_0, [QT_MXFP4] = tile_mxfp4, [QT_Q2_K] = tile_q2_k,       [QT_Q4_K] = tile_q4_k,
+        [QT_Q5_K] = tile_q5_k, [QT_Q6_K] = tile_q6_k,   [QT_IQ2_XXS] = tile_iq2_xxs,
 };
