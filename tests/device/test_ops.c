@@ -1,0 +1,873 @@
+/* Every operation of device cpu against the judge, on random inputs and odd shapes; and, bit by bit, against itself:
+ * rows at once or one by one, any number of threads, any kernel set. Sessions of one to three segments per step. */
+#include "ops_bench.h"
+#include <stdio.h>
+
+/* The fields mean what the case's run function says. */
+struct op_case {
+    const char *op;
+    void (*run)(struct bench *b, const struct op_case *c);
+    enum qtype type, down;
+    int k, rows, groups, width;
+    int first, pairs;
+    enum row_format_kind kind;
+    int n_fp8;
+    int ratio, top_k, span, slack, ahead;
+    bool flag, other, far;
+};
+
+/* ---------------------------------------------------------------- rows */
+
+/* type, k = width, groups = copies */
+static void run_embed(struct bench *b, const struct op_case *c)
+{
+    struct dev_mat *table = kit_mat(&b->k, c->type, c->k, 11, NULL);
+    while (bench_step(b)) {
+        struct dev_buf *out = kit_floats(&b->k, b->n, c->groups, c->k);
+        b->k.op->embed(b->k.stream, &(struct embed_args){.table = table, .out = out, .copies = c->groups, .n = b->n});
+        result_rows(b, out, c->groups * c->k, 0);
+    }
+}
+
+/* groups x width, flag: with weight, other: in place */
+static void run_rms_norm(struct bench *b, const struct op_case *c)
+{
+    const int row = c->groups * c->width;
+    const float *x = kit_values(&b->k, (int64_t)b->h.n * row, 3);
+    struct dev_mat *weight = c->flag ? kit_mat(&b->k, c->type, c->width, 1, NULL) : NULL;
+    while (bench_step(b)) {
+        struct dev_buf *in = bench_input(b, x, 1, row), *out = c->other ? in : kit_floats(&b->k, b->n, 1, row);
+        b->k.op->rms_norm(
+            b->k.stream,
+            &(struct rms_norm_args){
+                .x = in, .out = out, .weight = weight, .eps = 1e-6, .groups = c->groups, .width = c->width, .n = b->n});
+        result_rows(b, out, row, 1e-6);
+    }
+}
+
+/* Sum of |terms| of one output of a matmul with float weights. */
+static double terms(const struct tensor_view *w, int64_t r, const float *x)
+{
+    float row[4096];
+    double sum = 0;
+    quant_type(w->type)->decode(w->data + (uint64_t)r * w->stride[1], row, w->ne[0]);
+    for (int64_t i = 0; i < w->ne[0]; i++) sum += fabs((double)row[i] * x[i]);
+    return sum;
+}
+
+/* type, k, rows, groups; width: values of out that no row of the weight fills; flag: x is one group in the buffer */
+static void run_matmul(struct bench *b, const struct op_case *c)
+{
+    const enum act_format act = quant_type(c->type)->act;
+    const int row = c->groups * c->k, wide = c->rows + c->width;
+    const float *x = kit_values(&b->k, (int64_t)b->h.n * row, 2);
+    const struct tensor_view w = kit_tensor(&b->k, c->type, c->k, c->rows, 1, NULL);
+    struct dev_mat *m = kit_mat_of(&b->k, &w);
+    while (bench_step(b)) {
+        struct dev_buf *in = bench_input(b, x, c->flag ? 1 : c->groups, c->flag ? row : c->k);
+        struct dev_buf *out = kit_floats(&b->k, b->n, 1, wide);
+        if (act != ACT_F32) {
+            struct dev_buf *coded = kit_buf(
+                &b->k,
+                (struct buf_desc){.kind = BUF_ACT, .rows = b->n, .groups = c->groups, .width = c->k, .act = act});
+            b->k.op->act_quant(b->k.stream, &(struct act_quant_args){.x = in, .out = coded, .n = b->n});
+            in = coded;
+        }
+        b->k.op->matmul(b->k.stream, &(struct matmul_args){.w = m, .x = in, .out = out, .n = b->n});
+        for (int i = 0; i < b->n; i++) {
+            double *v = kit_memory(&b->k, (size_t)wide * sizeof *v);
+            b->k.op->read_f64(b->k.stream, out, i, 1, v);
+            kit_check(&b->k);
+            if (act != ACT_F32) result_add(b, v, c->rows, 1e-6);
+            for (int r = 0; r < c->rows && act == ACT_F32; r++) {
+                const int group = r / (c->rows / c->groups);
+                result_add(b, v + r, 1, 1e-6)->scale = terms(&w, r, x + (int64_t)(b->r0 + i) * row + group * c->k);
+            }
+        }
+    }
+}
+
+/* groups x width, first, pairs, flag: inverse */
+static void run_rope(struct bench *b, const struct op_case *c)
+{
+    const float *x = kit_values(&b->k, (int64_t)b->h.n * c->groups * c->width, 1);
+    struct dev_rope *rope = kit_rope_of(&b->k, c->pairs);
+    while (bench_step(b)) {
+        struct dev_buf *buf = bench_input(b, x, c->groups, c->width);
+        b->k.op->rope(b->k.stream, &(struct rope_args){.x = buf,
+                                                       .rope = rope,
+                                                       .groups = c->groups,
+                                                       .width = c->width,
+                                                       .first = c->first,
+                                                       .inverse = c->flag,
+                                                       .n = b->n});
+        result_rows(b, buf, c->groups * c->width, 1e-6);
+    }
+}
+
+static void run_hadamard(struct bench *b, const struct op_case *c)
+{
+    const float *x = kit_values(&b->k, (int64_t)b->h.n * c->groups * c->width, 1);
+    while (bench_step(b)) {
+        struct dev_buf *buf = bench_input(b, x, c->groups, c->width);
+        b->k.op->hadamard(b->k.stream,
+                          &(struct hadamard_args){.x = buf, .groups = c->groups, .width = c->width, .n = b->n});
+        result_rows(b, buf, c->groups * c->width, 1e-6);
+    }
+}
+
+/* Values over many magnitudes, some of them zero. */
+static float *spread(struct bench *b, int64_t n)
+{
+    float *x = kit_values(&b->k, n, 1);
+    for (int64_t i = 0; i < n; i++) x[i] = i % 13 == 7 ? 0 : ldexpf(x[i], (int)(i / 32 % 24) - 16);
+    return x;
+}
+
+/* kind, width, n_fp8, groups */
+static void run_round(struct bench *b, const struct op_case *c)
+{
+    const float *x = spread(b, (int64_t)b->h.n * c->groups * c->width);
+    while (bench_step(b)) {
+        struct dev_buf *buf = bench_input(b, x, c->groups, c->width);
+        b->k.op->round(b->k.stream,
+                       &(struct round_args){
+                           .x = buf, .fmt = kit_format(c->kind, c->width, c->n_fp8), .groups = c->groups, .n = b->n});
+        result_rows(b, buf, c->groups * c->width, 0);
+    }
+}
+
+/* ---------------------------------------------------------------- rings */
+
+static struct dev_buf *packed(struct bench *b, struct row_format fmt, struct dev_buf *x)
+{
+    struct dev_buf *out = kit_buf(
+        &b->k, (struct buf_desc){.kind = BUF_PACKED, .rows = b->n, .groups = 1, .width = fmt.width, .fmt = fmt});
+    b->k.op->pack(b->k.stream, &(struct pack_args){.x = x, .out = out, .n = b->n});
+    return out;
+}
+
+/* Packed rows become readable in a ring. kind, width, n_fp8 */
+static void run_pack(struct bench *b, const struct op_case *c)
+{
+    const struct row_format fmt = kit_format(c->kind, c->width, c->n_fp8);
+    const float *x = spread(b, (int64_t)b->h.n * c->width);
+    bench_rings(b, 0, fmt, 1);
+    while (bench_step(b)) {
+        struct dev_buf *rows = packed(b, fmt, bench_input(b, x, 1, c->width));
+        b->k.op->ring_write(b->k.stream, &(struct ring_write_args){.x = rows, .ring = b->seg_ring[0]});
+        for (int i = 0; i < b->st.rows.n_segments; i++) {
+            const struct segment *g = &b->st.seg[i];
+            result_ring(b, 0, &fmt, g->slot, g->pos0, g->n, 0);
+        }
+    }
+}
+
+/* kind, width, n_fp8, span; flag: packed rows */
+static void run_ring_write(struct bench *b, const struct op_case *c)
+{
+    const struct row_format fmt = kit_format(c->kind, c->width, c->n_fp8);
+    const float *x = spread(b, (int64_t)b->h.n * c->width);
+    bench_rings(b, 0, fmt, c->span);
+    while (bench_step(b)) {
+        struct dev_buf *rows = bench_input(b, x, 1, c->width);
+        if (c->flag) rows = packed(b, fmt, rows);
+        b->k.op->ring_write(b->k.stream, &(struct ring_write_args){.x = rows, .ring = b->seg_ring[0]});
+        bench_commit(b);
+    }
+    result_rings(b, 0, &fmt, c->span, 0);
+}
+
+/* ---------------------------------------------------------------- compressor, selection, attention */
+
+/* ratio, width, flag: overlap, pairs, other: hadamard, kind and n_fp8 of the store */
+static void run_compress(struct bench *b, const struct op_case *c)
+{
+    const int row = c->flag ? 2 * c->width : c->width, span = c->flag ? 2 * c->ratio : c->ratio;
+    const struct row_format state = kit_format(ROWFMT_F32, row, 0), fmt = kit_format(c->kind, c->width, c->n_fp8);
+    const float *kv = kit_values(&b->k, (int64_t)b->h.n * row, 2), *gate = kit_values(&b->k, (int64_t)b->h.n * row, 3);
+    struct compress_args a = {.ape = kit_mat(&b->k, c->type, row, c->ratio, NULL),
+                              .norm = kit_vector(&b->k, c->width, NULL),
+                              .eps = 1e-6,
+                              .ratio = c->ratio,
+                              .w = c->width,
+                              .overlap = c->flag,
+                              .rope = kit_rope_of(&b->k, c->pairs),
+                              .hadamard = c->other,
+                              .ring_kv = b->seg_ring[0],
+                              .ring_score = b->seg_ring[1],
+                              .store = b->seg_store};
+    bench_rings(b, 0, state, span);
+    bench_rings(b, 1, state, span);
+    bench_stores(b, fmt, c->ratio, false);
+    while (bench_step(b)) {
+        a.kv = bench_input(b, kv, 1, row);
+        a.gate = bench_input(b, gate, 1, row);
+        b->k.op->compress(b->k.stream, &a);
+        kit_check(&b->k);
+        bench_commit(b);
+    }
+    for (int slot = 0; slot < KIT_SLOTS; slot++) {
+        const int64_t from = b->h.start[slot] / c->ratio, to = history_end(&b->h, slot) / c->ratio;
+        const double *v = kit_store_values(&b->k, b->store[slot], &fmt, from, to - from);
+        for (int64_t i = 0; i < to - from; i++) result_add(b, v + i * c->width, c->width, 1e-5);
+    }
+    result_rings(b, 0, &state, span, 0);
+    result_rings(b, 1, &state, span, 1e-6);
+}
+
+/* groups = heads, width, kind, ratio, top_k */
+static void run_select(struct bench *b, const struct op_case *c)
+{
+    const float *q = kit_values(&b->k, (int64_t)b->h.n * c->groups * c->width, 1);
+    const float *weight = kit_values(&b->k, (int64_t)b->h.n * c->groups, 1);
+    bench_stores(b, kit_format(c->kind, c->width, 0), c->ratio, true);
+    while (bench_step(b)) {
+        struct dev_buf *out = kit_ints(&b->k, b->n, 1 + c->top_k, NULL);
+        b->k.op->select(b->k.stream, &(struct select_args){.q = bench_input(b, q, c->groups, c->width),
+                                                           .weight = bench_input(b, weight, 1, c->groups),
+                                                           .scale = 0.125,
+                                                           .store = b->seg_store,
+                                                           .ratio = c->ratio,
+                                                           .top_k = c->top_k,
+                                                           .out = out,
+                                                           .n = b->n});
+        for (int i = 0; i < b->n; i++)
+            result_ids(b, out, 1 + c->top_k, i, (b->st.pos[i] + 1) / c->ratio > c->top_k ? 1 + c->top_k : 1);
+    }
+}
+
+/* Per row: every second visible compressed row, or all of them in every third row. */
+static struct dev_buf *some_rows(struct bench *b, int ratio, int top_k)
+{
+    int32_t *list = kit_memory(&b->k, (size_t)b->n * (size_t)(1 + top_k) * sizeof *list);
+    for (int i = 0; i < b->n; i++) {
+        int32_t *row = list + (int64_t)i * (1 + top_k);
+        if ((b->r0 + i) % 3 == 2) {
+            row[0] = -1;
+            continue;
+        }
+        for (int c = b->st.pos[i] % 2; c < (b->st.pos[i] + 1) / ratio && row[0] < top_k; c += 2) row[1 + row[0]++] = c;
+    }
+    return kit_ints(&b->k, b->n, 1 + top_k, list);
+}
+
+/* groups = heads, width, kind, n_fp8, span = window; ratio 0: no compressed rows; top_k: with a selection */
+static void run_attention(struct bench *b, const struct op_case *c)
+{
+    const struct row_format fmt = kit_format(c->kind, c->width, c->n_fp8);
+    const int row = c->groups * c->width;
+    const float *q = kit_values(&b->k, (int64_t)b->h.n * row, 2),
+                *raw = kit_values(&b->k, (int64_t)b->h.n * c->width, 1);
+    struct dev_mat *sinks = kit_vector(&b->k, c->groups, NULL);
+    bench_rings(b, 0, fmt, c->span);
+    if (c->ratio) bench_stores(b, fmt, c->ratio, true);
+    while (bench_step(b)) {
+        struct dev_buf *rows = packed(b, fmt, bench_input(b, raw, 1, c->width));
+        struct dev_buf *out = kit_floats(&b->k, b->n, c->groups, c->width);
+        b->k.op->attention(b->k.stream,
+                           &(struct attention_args){.q = bench_input(b, q, c->groups, c->width),
+                                                    .raw = rows,
+                                                    .ring = b->seg_ring[0],
+                                                    .store = c->ratio ? b->seg_store : NULL,
+                                                    .ratio = c->ratio,
+                                                    .selected = c->top_k ? some_rows(b, c->ratio, c->top_k) : NULL,
+                                                    .sinks = sinks,
+                                                    .scale = 1 / sqrt(c->width),
+                                                    .out = out,
+                                                    .n = b->n});
+        result_rows(b, out, row, 1e-5);
+        b->k.op->ring_write(b->k.stream, &(struct ring_write_args){.x = rows, .ring = b->seg_ring[0]});
+        bench_commit(b);
+    }
+}
+
+/* ---------------------------------------------------------------- experts */
+
+/* rows = experts, k; flag: bias, other: table by token; width: not normalised if 0 */
+static void run_router(struct bench *b, const struct op_case *c)
+{
+    const float *logits = kit_values(&b->k, (int64_t)b->h.n * (c->rows + 1), 6);
+    struct dev_mat *bias = c->flag ? kit_vector(&b->k, c->rows, NULL) : NULL;
+    int32_t table[11 * 8];
+    for (int i = 0; i < 11 * c->k; i++)
+        table[i] = (int32_t)(((uint32_t)i / (uint32_t)c->k * 5 + (uint32_t)i % (uint32_t)c->k * 3) % (uint32_t)c->rows);
+    struct dev_mat *by_token = c->other ? kit_id_table(&b->k, c->k, 11, table) : NULL;
+    while (bench_step(b)) {
+        struct dev_buf *ids = kit_ints(&b->k, b->n, c->k + 1, NULL), *weight = kit_floats(&b->k, b->n, 1, c->k + 2);
+        b->k.op->router(b->k.stream, &(struct router_args){.logits = bench_input(b, logits, 1, c->rows + 1),
+                                                           .experts = c->rows,
+                                                           .bias = bias,
+                                                           .table = by_token,
+                                                           .k = c->k,
+                                                           .scale = 1.5,
+                                                           .floor = 0x1p-14,
+                                                           .normalise = c->width > 0,
+                                                           .ids = ids,
+                                                           .weight = weight,
+                                                           .n = b->n});
+        for (int i = 0; i < b->n; i++) {
+            result_ids(b, ids, c->k + 1, i, c->k);
+            result_row(b, weight, c->k + 2, i, c->k, 1e-5);
+        }
+    }
+}
+
+/* Distinct ids of every row in random order. */
+static int32_t *random_ids(struct bench *b, int experts, int k)
+{
+    int32_t *ids = kit_memory(&b->k, (size_t)b->h.n * (size_t)k * sizeof *ids);
+    for (int i = 0; i < b->h.n; i++)
+        for (int j = 0; j < k; j++) {
+            bool taken = true;
+            while (taken) {
+                ids[i * k + j] = (int32_t)(kit_bits(&b->k) % (uint64_t)experts);
+                taken = false;
+                for (int o = 0; o < j; o++) taken |= ids[i * k + o] == ids[i * k + j];
+            }
+        }
+    return ids;
+}
+
+/* A stack of matrices whose outputs are about as large as their inputs. */
+static struct tensor_view even_matrix(struct bench *b, enum qtype type, int k, int rows, int n)
+{
+    return kit_tensor(&b->k, type, k, rows, n, kit_values(&b->k, (int64_t)k * rows * n, 1 / sqrt(k)));
+}
+
+/* type (gate, up), down, k = D, width = F, rows = experts, groups = experts per row; flag: shared expert, other: mid;
+ * first: shared width; top_k: clamp in tenths */
+static void run_moe(struct bench *b, const struct op_case *c)
+{
+    const struct expert_layer layer = {even_matrix(b, c->type, c->k, c->width, c->rows),
+                                       even_matrix(b, c->type, c->k, c->width, c->rows),
+                                       even_matrix(b, c->down, c->width, c->k, c->rows)};
+    struct moe_args a = {.k = c->groups, .clamp = c->top_k / 10.0, .shared_clamp = c->top_k / 10.0};
+    assert_int_equal(
+        experts_open_resident((const struct expert_layer[]){{.gate = {.data = NULL}}, layer}, 2, &a.experts, NULL), 0);
+    kit_own(&b->k, KIT_EXPERTS, a.experts);
+    a.layer = 1;
+    if (c->flag) {
+        const struct tensor_view gate = even_matrix(b, c->type, c->k, c->first, 1),
+                                 up = even_matrix(b, c->type, c->k, c->first, 1);
+        const struct tensor_view down = even_matrix(b, c->down, c->first, c->k, 1);
+        a.shared_gate = kit_mat_of(&b->k, &gate);
+        a.shared_up = kit_mat_of(&b->k, &up);
+        a.shared_down = kit_mat_of(&b->k, &down);
+    }
+    const float *x = kit_values(&b->k, (int64_t)b->h.n * c->k, 2);
+    float *weight = kit_values(&b->k, (int64_t)b->h.n * c->groups, 1);
+    const int32_t *ids = random_ids(b, c->rows, c->groups);
+    const bool coded = quant_type(c->down)->act != ACT_F32;
+    while (bench_step(b)) {
+        a.x = bench_input(b, x, 1, c->k);
+        a.ids = kit_ints(&b->k, b->n, c->groups, ids + (int64_t)b->r0 * c->groups);
+        a.weight = bench_input(b, weight, 1, c->groups);
+        a.out = kit_floats(&b->k, b->n, 1, c->k);
+        a.mid = c->other ? kit_floats(&b->k, b->n, c->groups, c->width) : NULL;
+        a.n = b->n;
+        b->k.op->moe(b->k.stream, &a);
+        for (int i = 0; i < b->n; i++) {
+            result_row(b, a.out, c->k, i, c->k, 1e-5)->coded = coded;
+            if (c->other) result_row(b, a.mid, c->groups * c->width, i, c->groups * c->width, 1e-5);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- hyper-connections, copies */
+
+/* groups = streams, rows = iterations, flag: head */
+static void run_hc_gates(struct bench *b, const struct op_case *c)
+{
+    const int m = c->groups, row = c->flag ? m : 2 * m + m * m;
+    const float *x = kit_values(&b->k, (int64_t)b->h.n * row, 2);
+    struct dev_mat *base = kit_vector(&b->k, row, NULL), *scale = kit_vector(&b->k, c->flag ? 1 : 3, NULL);
+    while (bench_step(b)) {
+        struct dev_buf *mix = bench_input(b, x, 1, row);
+        b->k.op->hc_gates(b->k.stream, &(struct hc_gates_args){.mix = mix,
+                                                               .base = base,
+                                                               .scale = scale,
+                                                               .streams = m,
+                                                               .iterations = c->rows,
+                                                               .eps = 1e-6,
+                                                               .head = c->flag,
+                                                               .n = b->n});
+        result_rows(b, mix, row, 1e-5);
+    }
+}
+
+/* groups = streams, width */
+static void run_hc_reduce(struct bench *b, const struct op_case *c)
+{
+    const int m = c->groups, gates = 2 * m + m * m;
+    const float *x = kit_values(&b->k, (int64_t)b->h.n * m * c->width, 1);
+    const float *g = kit_values(&b->k, (int64_t)b->h.n * gates, 1);
+    while (bench_step(b)) {
+        struct dev_buf *out = kit_floats(&b->k, b->n, 1, c->width);
+        b->k.op->hc_reduce(b->k.stream, &(struct hc_reduce_args){.x = bench_input(b, x, m, c->width),
+                                                                 .gates = bench_input(b, g, 1, gates),
+                                                                 .out = out,
+                                                                 .streams = m,
+                                                                 .n = b->n});
+        result_rows(b, out, c->width, 1e-6);
+    }
+}
+
+static void run_hc_expand(struct bench *b, const struct op_case *c)
+{
+    const int m = c->groups, gates = 2 * m + m * m;
+    const float *x = kit_values(&b->k, (int64_t)b->h.n * m * c->width, 1);
+    const float *g = kit_values(&b->k, (int64_t)b->h.n * gates, 1),
+                *y = kit_values(&b->k, (int64_t)b->h.n * c->width, 1);
+    while (bench_step(b)) {
+        struct dev_buf *streams = bench_input(b, x, m, c->width);
+        b->k.op->hc_expand(b->k.stream, &(struct hc_expand_args){.y = bench_input(b, y, 1, c->width),
+                                                                 .gates = bench_input(b, g, 1, gates),
+                                                                 .x = streams,
+                                                                 .streams = m,
+                                                                 .n = b->n});
+        result_rows(b, streams, m * c->width, 1e-6);
+    }
+}
+
+/* groups x width; flag: integers */
+static void run_gather(struct bench *b, const struct op_case *c)
+{
+    const int row = c->groups * c->width;
+    const float *x = kit_values(&b->k, (int64_t)b->h.n * row, 1);
+    int32_t *ids = kit_memory(&b->k, (size_t)(b->h.n * row) * sizeof *ids);
+    for (int i = 0; i < b->h.n * row; i++) ids[i] = 7 * i;
+    struct dev_buf *all =
+        c->flag ? kit_ints(&b->k, b->h.n, row, ids) : kit_filled(&b->k, b->h.n, c->groups, c->width, x);
+    while (bench_step(b)) {
+        struct dev_buf *out = c->flag ? kit_ints(&b->k, b->n, row, NULL) : kit_floats(&b->k, b->n, c->groups, c->width);
+        int list[KIT_ROWS];
+        for (int i = 0; i < b->n; i++) list[i] = (b->r0 + i) * 5 % b->h.n;
+        b->k.op->gather(b->k.stream, &(struct gather_args){.x = all, .out = out, .row = list, .n = b->n});
+        if (!c->flag) result_rows(b, out, row, 0);
+        for (int i = 0; i < b->n && c->flag; i++) result_ids(b, out, row, i, row);
+    }
+}
+
+/* ---------------------------------------------------------------- the table */
+
+#define MATMUL(t, k_, rows_, groups_, pad)                                                                             \
+    {                                                                                                                  \
+        .op = "matmul", .run = run_matmul, .type = t, .k = k_, .rows = rows_, .groups = groups_, .width = pad          \
+    }
+#define MOE(t, d, D, F, E, K, ...)                                                                                     \
+    {                                                                                                                  \
+        .op = "moe", .run = run_moe, .type = t, .down = d, .k = D, .width = F, .rows = E, .groups = K, __VA_ARGS__     \
+    }
+
+static const struct op_case cases[] = {
+    {.op = "embed", .run = run_embed, .type = QT_F32, .k = 37, .groups = 1},
+    {.op = "embed", .run = run_embed, .type = QT_F16, .k = 37, .groups = 4},
+    {.op = "embed", .run = run_embed, .type = QT_BF16, .k = 1, .groups = 3},
+    {.op = "embed", .run = run_embed, .type = QT_Q8_0, .k = 96, .groups = 2},
+    {.op = "embed", .run = run_embed, .type = QT_Q6_K, .k = 512, .groups = 1},
+
+    {.op = "rms_norm", .run = run_rms_norm, .type = QT_F32, .groups = 1, .width = 1, .flag = true},
+    {.op = "rms_norm", .run = run_rms_norm, .type = QT_F32, .groups = 3, .width = 37, .flag = true},
+    {.op = "rms_norm", .run = run_rms_norm, .type = QT_F16, .groups = 2, .width = 80, .flag = true, .other = true},
+    {.op = "rms_norm", .run = run_rms_norm, .groups = 4, .width = 80},
+    {.op = "rms_norm", .run = run_rms_norm, .groups = 1, .width = 2600, .other = true},
+
+    {.op = "act_quant", .run = run_matmul, .type = QT_Q8_0, .k = 32, .rows = 1, .groups = 1},
+    {.op = "act_quant", .run = run_matmul, .type = QT_Q8_0, .k = 96, .rows = 9, .groups = 3, .flag = true},
+    {.op = "act_quant", .run = run_matmul, .type = QT_Q4_K, .k = 512, .rows = 6, .groups = 2, .flag = true},
+
+    MATMUL(QT_F32, 1, 1, 1, 0),
+    MATMUL(QT_F32, 33, 5, 1, 2),
+    MATMUL(QT_F32, 1030, 37, 1, 0),
+    MATMUL(QT_F32, 7, 12, 4, 0),
+    MATMUL(QT_F16, 15, 3, 1, 0),
+    MATMUL(QT_F16, 257, 34, 2, 1),
+    MATMUL(QT_F16, 2100, 24, 1, 0),
+    MATMUL(QT_BF16, 65, 11, 1, 3),
+    MATMUL(QT_BF16, 1024, 18, 2, 0),
+    {.op = "matmul", .run = run_matmul, .type = QT_F16, .k = 148, .rows = 24, .groups = 2, .flag = true},
+    MATMUL(QT_Q8_0, 32, 1, 1, 0),
+    MATMUL(QT_Q8_0, 96, 37, 1, 5),
+    MATMUL(QT_Q8_0, 1056, 66, 2, 0),
+    MATMUL(QT_Q4_0, 32, 3, 1, 0),
+    MATMUL(QT_Q4_0, 288, 35, 1, 1),
+    MATMUL(QT_Q4_0, 64, 40, 4, 0),
+    MATMUL(QT_MXFP4, 32, 2, 1, 0),
+    MATMUL(QT_MXFP4, 224, 33, 3, 0),
+    MATMUL(QT_Q2_K, 256, 1, 1, 0),
+    MATMUL(QT_Q2_K, 768, 37, 1, 0),
+    MATMUL(QT_Q4_K, 256, 5, 1, 0),
+    MATMUL(QT_Q4_K, 768, 38, 2, 3),
+    MATMUL(QT_Q5_K, 256, 7, 1, 0),
+    MATMUL(QT_Q5_K, 512, 17, 1, 0),
+    MATMUL(QT_Q6_K, 256, 7, 1, 0),
+    MATMUL(QT_Q6_K, 768, 19, 1, 0),
+    MATMUL(QT_IQ2_XXS, 256, 3, 1, 0),
+    MATMUL(QT_IQ2_XXS, 512, 21, 1, 0),
+
+    {.op = "rope", .run = run_rope, .groups = 1, .width = 80, .first = 64, .pairs = 8},
+    {.op = "rope", .run = run_rope, .groups = 3, .width = 37, .first = 5, .pairs = 13, .flag = true},
+    {.op = "rope", .run = run_rope, .groups = 2, .width = 2, .first = 0, .pairs = 1, .far = true},
+    {.op = "rope", .run = run_rope, .groups = 5, .width = 64, .first = 0, .pairs = 32, .far = true, .flag = true},
+
+    {.op = "hadamard", .run = run_hadamard, .groups = 1, .width = 1},
+    {.op = "hadamard", .run = run_hadamard, .groups = 3, .width = 2},
+    {.op = "hadamard", .run = run_hadamard, .groups = 2, .width = 32},
+    {.op = "hadamard", .run = run_hadamard, .groups = 5, .width = 128},
+
+    {.op = "round", .run = run_round, .kind = ROWFMT_FP8, .groups = 1, .width = 64, .n_fp8 = 64},
+    {.op = "round", .run = run_round, .kind = ROWFMT_FP8, .groups = 2, .width = 145, .n_fp8 = 128},
+    {.op = "round", .run = run_round, .kind = ROWFMT_FP4, .groups = 3, .width = 32},
+    {.op = "round", .run = run_round, .kind = ROWFMT_FP4, .groups = 1, .width = 128},
+    {.op = "round", .run = run_round, .kind = ROWFMT_F32, .groups = 1, .width = 7},
+
+    {.op = "pack", .run = run_pack, .kind = ROWFMT_FP8, .width = 80, .n_fp8 = 64, .slack = 40},
+    {.op = "pack", .run = run_pack, .kind = ROWFMT_FP8, .width = 201, .n_fp8 = 192, .slack = 40},
+    {.op = "pack", .run = run_pack, .kind = ROWFMT_FP4, .width = 96, .slack = 40},
+    {.op = "pack", .run = run_pack, .kind = ROWFMT_F32, .width = 5, .slack = 40},
+
+    {.op = "ring_write", .run = run_ring_write, .kind = ROWFMT_F32, .width = 5, .span = 8, .slack = 40},
+    {.op = "ring_write", .run = run_ring_write, .kind = ROWFMT_F32, .width = 5, .span = 8, .slack = 1},
+    {.op = "ring_write", .run = run_ring_write, .kind = ROWFMT_F32, .width = 1, .span = 30, .slack = 2, .flag = true},
+    {.op = "ring_write",
+     .run = run_ring_write,
+     .kind = ROWFMT_FP8,
+     .width = 80,
+     .n_fp8 = 64,
+     .span = 9,
+     .slack = 40,
+     .flag = true},
+    {.op = "ring_write",
+     .run = run_ring_write,
+     .kind = ROWFMT_FP8,
+     .width = 80,
+     .n_fp8 = 64,
+     .span = 30,
+     .slack = 3,
+     .flag = true,
+     .far = true},
+
+    {.op = "compress",
+     .run = run_compress,
+     .type = QT_F16,
+     .ratio = 4,
+     .width = 37,
+     .flag = true,
+     .pairs = 5,
+     .slack = 40},
+    {.op = "compress",
+     .run = run_compress,
+     .type = QT_F16,
+     .ratio = 4,
+     .width = 32,
+     .flag = true,
+     .pairs = 8,
+     .other = true,
+     .slack = 2},
+    {.op = "compress",
+     .run = run_compress,
+     .type = QT_F32,
+     .ratio = 4,
+     .width = 80,
+     .flag = true,
+     .pairs = 8,
+     .kind = ROWFMT_FP8,
+     .n_fp8 = 64,
+     .slack = 40,
+     .far = true},
+    {.op = "compress",
+     .run = run_compress,
+     .type = QT_F16,
+     .ratio = 4,
+     .width = 64,
+     .flag = true,
+     .pairs = 8,
+     .other = true,
+     .kind = ROWFMT_FP4,
+     .slack = 5,
+     .far = true},
+    {.op = "compress", .run = run_compress, .type = QT_F16, .ratio = 9, .width = 21, .pairs = 3, .slack = 40},
+    {.op = "compress",
+     .run = run_compress,
+     .type = QT_F32,
+     .ratio = 128,
+     .width = 80,
+     .pairs = 8,
+     .slack = 3,
+     .far = true},
+    {.op = "compress", .run = run_compress, .type = QT_F16, .ratio = 1, .width = 16, .pairs = 8, .slack = 1},
+
+    {.op = "select", .run = run_select, .groups = 2, .width = 32, .kind = ROWFMT_FP4, .ratio = 4, .top_k = 4},
+    {.op = "select", .run = run_select, .groups = 5, .width = 37, .kind = ROWFMT_F32, .ratio = 4, .top_k = 9},
+    {.op = "select",
+     .run = run_select,
+     .groups = 3,
+     .width = 128,
+     .kind = ROWFMT_FP4,
+     .ratio = 4,
+     .top_k = 33,
+     .far = true},
+    {.op = "select",
+     .run = run_select,
+     .groups = 1,
+     .width = 8,
+     .kind = ROWFMT_F32,
+     .ratio = 2,
+     .top_k = 1,
+     .far = true},
+
+    {.op = "attention", .run = run_attention, .groups = 1, .width = 16, .span = 1, .slack = 40},
+    {.op = "attention", .run = run_attention, .groups = 3, .width = 37, .span = 8, .slack = 40},
+    {.op = "attention",
+     .run = run_attention,
+     .groups = 4,
+     .width = 80,
+     .kind = ROWFMT_FP8,
+     .n_fp8 = 64,
+     .span = 9,
+     .slack = 3},
+    {.op = "attention", .run = run_attention, .groups = 2, .width = 37, .span = 30, .ratio = 4, .slack = 40},
+    {.op = "attention",
+     .run = run_attention,
+     .groups = 5,
+     .width = 80,
+     .kind = ROWFMT_FP8,
+     .n_fp8 = 64,
+     .span = 8,
+     .ratio = 4,
+     .slack = 1,
+     .far = true},
+    {.op = "attention",
+     .run = run_attention,
+     .groups = 4,
+     .width = 144,
+     .kind = ROWFMT_FP8,
+     .n_fp8 = 128,
+     .span = 140,
+     .ratio = 4,
+     .top_k = 100,
+     .slack = 40,
+     .far = true},
+    {.op = "attention",
+     .run = run_attention,
+     .groups = 3,
+     .width = 80,
+     .kind = ROWFMT_FP8,
+     .n_fp8 = 64,
+     .span = 5,
+     .ratio = 3,
+     .top_k = 4,
+     .slack = 2},
+    {.op = "attention", .run = run_attention, .groups = 2, .width = 37, .span = 6, .ratio = 4, .slack = 40, .ahead = 7},
+
+    {.op = "router", .run = run_router, .rows = 1, .k = 1, .width = 1},
+    {.op = "router", .run = run_router, .rows = 8, .k = 3, .flag = true, .width = 1},
+    {.op = "router", .run = run_router, .rows = 37, .k = 6, .flag = true},
+    {.op = "router", .run = run_router, .rows = 257, .k = 8, .width = 1},
+    {.op = "router", .run = run_router, .rows = 37, .k = 6, .other = true, .width = 1},
+
+    MOE(QT_F32, QT_F32, 37, 19, 5, 2, .top_k = 20),
+    MOE(QT_F16, QT_F16, 64, 33, 7, 3, .flag = true, .first = 21, .other = true),
+    MOE(QT_BF16, QT_F32, 20, 7, 3, 3, .flag = true, .first = 9, .top_k = 5),
+    MOE(QT_Q8_0, QT_Q8_0, 64, 96, 6, 2, .flag = true, .first = 32, .other = true, .top_k = 15),
+    MOE(QT_MXFP4, QT_MXFP4, 96, 64, 9, 4, .flag = true, .first = 64, .top_k = 100),
+    MOE(QT_Q4_0, QT_Q8_0, 64, 32, 4, 1),
+    MOE(QT_IQ2_XXS, QT_Q2_K, 256, 256, 4, 2, .other = true, .top_k = 20),
+    MOE(QT_Q4_K, QT_Q4_K, 256, 256, 3, 2, .top_k = 100),
+    MOE(QT_Q5_K, QT_Q6_K, 256, 256, 3, 2, .top_k = 100),
+    MOE(QT_Q4_K, QT_F16, 256, 40, 5, 3, .flag = true, .first = 24, .top_k = 100),
+
+    {.op = "hc_gates", .run = run_hc_gates, .groups = 4, .rows = 20},
+    {.op = "hc_gates", .run = run_hc_gates, .groups = 3, .rows = 1},
+    {.op = "hc_gates", .run = run_hc_gates, .groups = 1, .rows = 2},
+    {.op = "hc_gates", .run = run_hc_gates, .groups = 4, .flag = true},
+
+    {.op = "hc_reduce", .run = run_hc_reduce, .groups = 4, .width = 37},
+    {.op = "hc_reduce", .run = run_hc_reduce, .groups = 1, .width = 1},
+    {.op = "hc_reduce", .run = run_hc_reduce, .groups = 3, .width = 128},
+    {.op = "hc_expand", .run = run_hc_expand, .groups = 4, .width = 37},
+    {.op = "hc_expand", .run = run_hc_expand, .groups = 1, .width = 1},
+    {.op = "hc_expand", .run = run_hc_expand, .groups = 3, .width = 128},
+
+    {.op = "gather", .run = run_gather, .groups = 2, .width = 17},
+    {.op = "gather", .run = run_gather, .groups = 1, .width = 5, .flag = true},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* ---------------------------------------------------------------- running */
+
+/* T rows as one to three segments: one session alone, two decode rows, prefill and decode mixed. */
+static struct history history_of(const struct op_case *c, int T)
+{
+    static const struct {
+        int T, count[KIT_SLOTS];
+    } mix[] = {{1, {1}}, {2, {1, 1}}, {7, {3, 1, 3}}, {33, {20, 1, 12}}};
+    struct history h = {
+        .n = T, .start = {c->far ? 4090 : 5, 37, 0}, .window = c->span, .ahead = c->ahead, .slack = c->slack};
+    for (size_t i = 0; i < sizeof mix / sizeof *mix; i++)
+        if (mix[i].T == T) memcpy(h.count, mix[i].count, sizeof h.count);
+    return h;
+}
+
+static struct result *run_case(struct dev *d, int index, int T, int rows_per_step)
+{
+    static struct bench b;
+    const struct op_case *c = &cases[index];
+    memset(&b, 0, sizeof b);
+    kit_open(&b.k, d, 1000 + (uint64_t)index);
+    b.h = history_of(c, T);
+    b.rows_per_step = rows_per_step;
+    b.out = calloc(1, sizeof *b.out);
+    assert_non_null(b.out);
+    c->run(&b, c);
+    kit_check(&b.k);
+    assert_true(b.out->n_values > 0);
+    kit_close(&b.k);
+    return b.out;
+}
+
+static const char *case_name(int index, int T, const char *how)
+{
+    static char name[200];
+    const struct op_case *c = &cases[index];
+    snprintf(name, sizeof name, "case %d: %s %s k %d rows %d groups %d width %d, T %d, %s", index, c->op,
+             c->k ? quant_type(c->type)->name : "", c->k, c->rows, c->groups, c->width, T, how);
+    return name;
+}
+
+static struct dev *ref_device(void)
+{
+    struct dev *d;
+    struct err e = {0};
+    if (dev_ref_create(&d, &e)) fail_msg("%s", e.msg);
+    return d;
+}
+
+static struct dev *cpu_device(struct pool *pool, enum quant_isa isa)
+{
+    struct dev *d;
+    struct err e = {0};
+    if (dev_cpu_create(pool, isa, &d, &e)) fail_msg("%s", e.msg);
+    return d;
+}
+
+static struct pool *threads(int n)
+{
+    struct pool *p;
+    assert_int_equal(pool_create(n, &p, NULL), 0);
+    return p;
+}
+
+/* ---------------------------------------------------------------- tests */
+
+static void test_cpu_against_ref(void **state)
+{
+    (void)state;
+    static const int T[] = {1, 2, 7, 33};
+    struct pool *pool = threads(2);
+    struct dev *ref = ref_device(), *cpu = cpu_device(pool, quant_isa_best());
+    for (int i = 0; i < CASES; i++)
+        for (size_t t = 0; t < sizeof T / sizeof *T; t++) {
+            struct result *want = run_case(ref, i, T[t], T[t]), *got = run_case(cpu, i, T[t], T[t]);
+            result_compare(want, got, case_name(i, T[t], "cpu against ref"));
+            free(want);
+            free(got);
+        }
+    ref->op->free(ref);
+    cpu->op->free(cpu);
+    pool_free(pool);
+}
+
+/* All rows at once, in pieces that cut segments, and row by row. */
+static void same_in_pieces(struct dev *d)
+{
+    for (int i = 0; i < CASES; i++) {
+        if (cases[i].ahead) continue; /* rows that see later rows of their step */
+        struct result *whole = run_case(d, i, 33, 33);
+        for (int piece = 1; piece < 8; piece += 6) {
+            struct result *got = run_case(d, i, 33, piece);
+            result_same_bits(whole, got, case_name(i, 33, piece == 1 ? "row by row" : "seven rows a step"));
+            free(got);
+        }
+        free(whole);
+    }
+    d->op->free(d);
+}
+
+static void test_ref_in_pieces(void **state)
+{
+    (void)state;
+    same_in_pieces(ref_device());
+}
+
+static void test_cpu_in_pieces(void **state)
+{
+    (void)state;
+    struct pool *pool = threads(2);
+    same_in_pieces(cpu_device(pool, quant_isa_best()));
+    pool_free(pool);
+}
+
+static void test_cpu_threads_and_kernels(void **state)
+{
+    (void)state;
+    struct pool *one = threads(1), *pool[] = {threads(2), threads(3)};
+    struct dev *d = cpu_device(one, quant_isa_best()), *plain = cpu_device(one, QUANT_SCALAR);
+    struct dev *more[] = {cpu_device(pool[0], quant_isa_best()), cpu_device(pool[1], quant_isa_best())};
+    for (int i = 0; i < CASES; i++) {
+        struct result *want = run_case(d, i, 33, 33),
+                      *got[] = {run_case(more[0], i, 33, 33), run_case(more[1], i, 33, 33)};
+        struct result *scalar = run_case(plain, i, 33, 33);
+        result_same_bits(want, got[0], case_name(i, 33, "two threads"));
+        result_same_bits(want, got[1], case_name(i, 33, "three threads"));
+        result_same_bits(want, scalar, case_name(i, 33, "scalar kernels"));
+        free(want);
+        free(got[0]);
+        free(got[1]);
+        free(scalar);
+    }
+    for (int i = 0; i < 2; i++) more[i]->op->free(more[i]);
+    d->op->free(d);
+    plain->op->free(plain);
+    pool_free(one);
+    for (int i = 0; i < 2; i++) pool_free(pool[i]);
+}
+
+#define OP(name)                                                                                                       \
+    {                                                                                                                  \
+#name, offsetof(struct dev_ops, name)                                                                          \
+    }
+
+/* The table of operations runs from embed to its end; each needs a name here and a case above. */
+static void test_every_op_has_a_case(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        size_t at;
+    } ops[] = {OP(embed),  OP(rms_norm), OP(act_quant),  OP(matmul),    OP(rope),      OP(hadamard),
+               OP(round),  OP(pack),     OP(ring_write), OP(compress),  OP(select),    OP(attention),
+               OP(router), OP(moe),      OP(hc_gates),   OP(hc_reduce), OP(hc_expand), OP(gather)};
+    for (size_t at = offsetof(struct dev_ops, embed); at < sizeof(struct dev_ops); at += sizeof(void (*)(void))) {
+        const char *name = NULL;
+        int n = 0;
+        for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+            if (ops[i].at == at) name = ops[i].name;
+        if (!name)
+            fail_msg("entry %zu of struct dev_ops behind embed has no case",
+                     (at - offsetof(struct dev_ops, embed)) / sizeof(void (*)(void)));
+        for (int i = 0; i < CASES; i++) n += !strcmp(cases[i].op, name);
+        if (!n) fail_msg("operation %s has no case", name);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_op_has_a_case),     cmocka_unit_test(test_ref_in_pieces),
+        cmocka_unit_test(test_cpu_against_ref),         cmocka_unit_test(test_cpu_in_pieces),
+        cmocka_unit_test(test_cpu_threads_and_kernels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
