@@ -1,0 +1,172 @@
+/* Random codes and scales. */
+#include "synth_blocks.h"
+#include <math.h>
+#include <string.h>
+#include "quant/quant.h"
+
+/* SplitMix64: a counter and a mixing of its bits; any start is a good start. */
+uint64_t synth_next(uint64_t *state)
+{
+    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+uint64_t synth_seed(uint64_t a, uint64_t b)
+{
+    uint64_t s = a;
+    s = synth_next(&s) ^ b;
+    return synth_next(&s);
+}
+
+static void put_u16(uint8_t *p, uint16_t v)
+{
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+}
+
+static void random_bytes(uint64_t *state, uint8_t *out, int n)
+{
+    for (; n >= 8; n -= 8, out += 8) {
+        const uint64_t r = synth_next(state);
+        memcpy(out, &r, 8);
+    }
+    const uint64_t r = synth_next(state);
+    memcpy(out, &r, (size_t)n);
+}
+
+static int sum4(uint64_t r)
+{
+    return (int)((r & 255) + (r >> 8 & 255) + (r >> 16 & 255) + (r >> 24 & 255));
+}
+
+/* ---- blocks: random codes, the same scales d and dmin in all of them (layouts: spec gguf-and-quants 2) ---- */
+
+static void q8_0(const struct synth_filler *f, uint64_t *state, uint8_t *b)
+{
+    random_bytes(state, b, 34);
+    put_u16(b, f->d);
+    for (int i = 2; i < 34; i++) b[i] = b[i] == 0x80 ? 0x81 : b[i]; /* -128 is no code of this type */
+}
+
+/* Scale and minimum of a group get the same code, so that with dmin = 1.5 d the values lie evenly around zero. */
+static void q2_k(const struct synth_filler *f, uint64_t *state, uint8_t *b)
+{
+    random_bytes(state, b, 80);
+    for (int i = 0; i < 16; i++) b[i] = (uint8_t)((8 | (b[i] & 7)) * 17);
+    put_u16(b + 80, f->d);
+    put_u16(b + 82, f->dmin);
+}
+
+/* As Q2_K, dmin = 7.5 d. Codes 16..31 for scales and minima have no bits above the fifth, which makes them easy to
+ * pack. */
+static void q4_k(const struct synth_filler *f, uint64_t *state, uint8_t *b)
+{
+    random_bytes(state, b, 144);
+    put_u16(b, f->d);
+    put_u16(b + 2, f->dmin);
+    uint8_t *s = b + 4;
+    for (int j = 0; j < 4; j++) {
+        const int low = 16 | (s[j] & 15), high = 16 | s[j] >> 4;
+        s[j] = s[j + 4] = (uint8_t)(low | (high >> 4) << 6);
+        s[j + 8] = (uint8_t)((high & 15) * 17);
+    }
+}
+
+static void iq2_xxs(const struct synth_filler *f, uint64_t *state, uint8_t *b)
+{
+    put_u16(b, f->d);
+    random_bytes(state, b + 2, 64); /* every code is valid */
+}
+
+static const struct block_kind {
+    uint32_t type;
+    void (*make)(const struct synth_filler *f, uint64_t *state, uint8_t *block);
+    float dmin; /* in units of d */
+} kinds[] = {{QT_Q8_0, q8_0, 0}, {QT_Q2_K, q2_k, 1.5f}, {QT_Q4_K, q4_k, 7.5f}, {QT_IQ2_XXS, iq2_xxs, 0}};
+enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
+
+static const struct block_kind *find_kind(uint32_t type)
+{
+    for (int i = 0; i < N_KINDS; i++)
+        if (kinds[i].type == type) return &kinds[i];
+    return NULL;
+}
+
+static void set_scales(struct synth_filler *f, const struct block_kind *kind, float d)
+{
+    f->d = f32_to_f16(d);
+    f->dmin = f32_to_f16(kind->dmin * f16_to_f32(f->d));
+}
+
+/* Standard deviation of the values under d = 1, measured. */
+static double spread(const struct synth_filler *f, const struct block_kind *kind)
+{
+    enum { SAMPLES = 256, MAX_BLOCK = 256, MAX_BYTES = 256 };
+    const struct quant_type *t = quant_type(kind->type);
+    uint64_t state = 1;
+    uint8_t block[MAX_BYTES];
+    float x[MAX_BLOCK];
+    double squares = 0;
+    for (int i = 0; i < SAMPLES; i++) {
+        kind->make(f, &state, block);
+        t->decode(block, x, t->block);
+        for (int j = 0; j < t->block; j++) squares += (double)x[j] * x[j];
+    }
+    return sqrt(squares / (SAMPLES * t->block));
+}
+
+/* ---- plain types ---- */
+
+static void fill_values(struct synth_filler *f, float mean, float sigma)
+{
+    const double unit = sqrt(4 * (256.0 * 256 - 1) / 12); /* standard deviation of the sum of four bytes */
+    for (int i = 0; i < SYNTH_SUMS; i++) {
+        const float v = (float)(mean + sigma * (i - 2 * 255) / unit);
+        if (f->type == QT_F32)
+            f->value.f32[i] = v;
+        else
+            f->value.u16[i] = f->type == QT_F16 ? f32_to_f16(v) : f32_to_bf16(v);
+    }
+}
+
+static void plain_row(const struct synth_filler *f, uint64_t *state, uint8_t *out)
+{
+    for (int64_t i = 0; i < f->k; i += 2) {
+        const uint64_t r = synth_next(state);
+        for (int half = 0; half < 2 && i + half < f->k; half++) {
+            const int sum = sum4(half ? r >> 32 : r);
+            if (f->type == QT_F32)
+                memcpy(out + 4 * (i + half), &f->value.f32[sum], 4);
+            else
+                put_u16(out + 2 * (i + half), f->value.u16[sum]);
+        }
+    }
+}
+
+int synth_filler_init(struct synth_filler *f, uint32_t type, int64_t k, float mean, float sigma, uint64_t seed,
+                      struct err *e)
+{
+    const struct block_kind *kind = find_kind(type);
+    *f = (struct synth_filler){.type = type, .k = k, .seed = seed};
+    if (type == QT_F32 || type == QT_F16 || type == QT_BF16)
+        fill_values(f, mean, sigma);
+    else if (kind) {
+        set_scales(f, kind, 1);
+        set_scales(f, kind, (float)(sigma / spread(f, kind)));
+    } else
+        return err_set(e, ERR_ARG, "type %u has no random generator", (unsigned)type);
+    return 0;
+}
+
+void synth_filler_row(const struct synth_filler *f, int64_t row, uint8_t *out)
+{
+    const struct block_kind *kind = find_kind(f->type);
+    const struct quant_type *t = quant_type(f->type);
+    uint64_t state = synth_seed(f->seed, (uint64_t)row);
+    if (!kind)
+        plain_row(f, &state, out);
+    else
+        for (int64_t i = 0; i < f->k; i += t->block, out += t->block_bytes) kind->make(f, &state, out);
+}

@@ -1,0 +1,31 @@
+/* Random rows in the form of a type, without encoding: random codes under scales that give the values a wanted spread.
+ * Same seed, same bytes, in any order and on any number of threads. */
+#ifndef SYNTH_BLOCKS_H
+#define SYNTH_BLOCKS_H
+#include <stdint.h>
+#include "base/err.h"
+
+enum { SYNTH_SUMS = 4 * 255 + 1 };
+
+struct synth_filler {
+    uint32_t type;
+    int64_t k;        /* values per row */
+    uint64_t seed;    /* of the tensor */
+    uint16_t d, dmin; /* f16 scales of blocks */
+    union {
+        float f32[SYNTH_SUMS]; /* value of a sum of four random bytes: nearly a normal distribution */
+        uint16_t u16[SYNTH_SUMS];
+    } value;
+};
+
+/* Rows of k values with the given mean (plain types only) and standard deviation. ERR_ARG for a type without a
+ * generator. */
+int synth_filler_init(struct synth_filler *f, uint32_t type, int64_t k, float mean, float sigma, uint64_t seed,
+                      struct err *e);
+void synth_filler_row(const struct synth_filler *f, int64_t row, uint8_t *out);
+
+/* Next number of a sequence of 64-bit numbers, and a seed made of two. */
+uint64_t synth_next(uint64_t *state);
+uint64_t synth_seed(uint64_t a, uint64_t b);
+
+#endif
