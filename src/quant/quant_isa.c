@@ -11,8 +11,9 @@ bool quant_isa_usable(enum quant_isa isa)
 {
     if (isa == QUANT_SCALAR) return true;
 #ifdef __x86_64__
+    /* Every processor with AVX2 has the half-float conversions (F16C) too. */
     if (isa == QUANT_AVX2)
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+        return quant_tiles_avx2[QT_F32] && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
     return false;
 }
