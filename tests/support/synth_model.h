@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include "base/err.h"
 
-enum { SYNTH_MAX_LAYERS = 16 };
+enum { SYNTH_MAX_LAYERS = 64 };
 
 /* A DeepSeek V4 model in the letters of spec deepseek-v4. */
 struct synth_shape {
