@@ -260,14 +260,15 @@ struct dev_ops {
     void (*ring_free)(struct dev_ring *r);
     size_t (*ring_bytes)(const struct dev *d, const struct ring_desc *desc);
     void (*ring_flip)(struct dev_ring *r);                              /* commits a bulk step */
-    int (*ring_copy)(struct dev_ring *dst, const struct dev_ring *src); /* same description */
+    int (*ring_copy)(struct dev_ring *dst, const struct dev_ring *src); /* same description, else ERR_ARG */
 
     struct dev_store *(*store_create)(struct dev *d, const struct row_format *fmt);
     void (*store_free)(struct dev_store *s);
     size_t (*store_bytes)(const struct dev *d, const struct row_format *fmt, int64_t n_rows);
     /* Makes rows [from, to) writable: allocates segments, copies shared ones. ERR_MEMORY. Called before a step. */
     int (*store_reserve)(struct dev_store *s, int64_t from, int64_t to);
-    /* dst becomes src's first n rows, sharing full segments. */
+    /* dst becomes src's first n rows, sharing full segments. ERR_ARG if the formats differ or src has fewer segments.
+     */
     int (*store_share)(struct dev_store *dst, const struct dev_store *src, int64_t n);
 
     /* Bytes of rows as the device stores them, for anchors and snapshots of the same device. Ring rows by position

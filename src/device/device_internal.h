@@ -31,6 +31,16 @@ static inline int64_t matmul_groups(const struct tensor_view *w, const struct bu
 
 /* ---------------------------------------------------------------- rings */
 
+static inline bool row_format_same(const struct row_format *a, const struct row_format *b)
+{
+    return a->kind == b->kind && a->width == b->width && a->n_fp8 == b->n_fp8 && a->block == b->block;
+}
+
+static inline bool ring_same(const struct ring_desc *a, const struct ring_desc *b)
+{
+    return row_format_same(&a->fmt, &b->fmt) && a->span == b->span && a->slack == b->slack;
+}
+
 static inline int ring_capacity(const struct ring_desc *d)
 {
     return d->span + d->slack;

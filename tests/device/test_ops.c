@@ -45,14 +45,38 @@ static void run_rms_norm(struct bench *b, const struct op_case *c)
     }
 }
 
-/* Sum of |terms| of one output of a matmul with float weights. */
-static double terms(const struct tensor_view *w, int64_t r, const float *x)
+/* Size of the terms of one output of a matmul: the sum of magnitudes, and the size that a sum of terms with random
+ * signs typically has. */
+struct terms {
+    double sum, typical;
+};
+
+static struct terms terms_of(const struct tensor_view *w, int64_t r, const float *x)
 {
     float row[4096];
-    double sum = 0;
+    double sum = 0, squares = 0;
     quant_type(w->type)->decode(w->data + (uint64_t)r * w->stride[1], row, w->ne[0]);
-    for (int64_t i = 0; i < w->ne[0]; i++) sum += fabs((double)row[i] * x[i]);
-    return sum;
+    for (int64_t i = 0; i < w->ne[0]; i++) {
+        const double term = (double)row[i] * x[i];
+        sum += fabs(term);
+        squares += term * term;
+    }
+    return (struct terms){.sum = sum, .typical = sqrt(squares)};
+}
+
+/* Float weights: every output within a share of its sum of magnitudes. Quantised: of the row's largest output, or of a
+ * typical one where a row has few. */
+static void result_matmul(struct bench *b, const struct tensor_view *w, const float *x, int groups, const double *v)
+{
+    const int rows = (int)w->ne[1];
+    const bool coded = quant_type(w->type)->act != ACT_F32;
+    double size = 0;
+    for (int r = 0; r < rows; r++) {
+        const struct terms t = terms_of(w, r, x + r / (rows / groups) * w->ne[0]);
+        size = fmax(size, fmax(fabs(v[r]), t.typical));
+        if (!coded) result_add(b, v + r, 1, 1e-6)->scale = t.sum;
+    }
+    if (coded) result_add(b, v, rows, 1e-6)->scale = size;
 }
 
 /* type, k, rows, groups; width: values of out that no row of the weight fills; flag: x is one group in the buffer */
@@ -78,11 +102,7 @@ static void run_matmul(struct bench *b, const struct op_case *c)
             double *v = kit_memory(&b->k, (size_t)wide * sizeof *v);
             b->k.op->read_f64(b->k.stream, out, i, 1, v);
             kit_check(&b->k);
-            if (act != ACT_F32) result_add(b, v, c->rows, 1e-6);
-            for (int r = 0; r < c->rows && act == ACT_F32; r++) {
-                const int group = r / (c->rows / c->groups);
-                result_add(b, v + r, 1, 1e-6)->scale = terms(&w, r, x + (int64_t)(b->r0 + i) * row + group * c->k);
-            }
+            result_matmul(b, &w, x + (int64_t)(b->r0 + i) * row, c->groups, v);
         }
     }
 }
@@ -687,7 +707,7 @@ static const struct op_case cases[] = {
     {.op = "hc_reduce", .run = run_hc_reduce, .groups = 1, .width = 1},
     {.op = "hc_reduce", .run = run_hc_reduce, .groups = 3, .width = 128},
     {.op = "hc_expand", .run = run_hc_expand, .groups = 4, .width = 37},
-    {.op = "hc_expand", .run = run_hc_expand, .groups = 1, .width = 1},
+    {.op = "hc_expand", .run = run_hc_expand, .groups = 1, .width = 7},
     {.op = "hc_expand", .run = run_hc_expand, .groups = 3, .width = 128},
 
     {.op = "gather", .run = run_gather, .groups = 2, .width = 17},

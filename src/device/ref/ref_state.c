@@ -43,16 +43,9 @@ void ref_ring_flip(struct dev_ring *r)
     r->current ^= 1;
 }
 
-static bool same_format(const struct row_format *a, const struct row_format *b)
-{
-    return a->kind == b->kind && a->width == b->width && a->n_fp8 == b->n_fp8 && a->block == b->block;
-}
-
 int ref_ring_copy(struct dev_ring *dst, const struct dev_ring *src)
 {
-    if (!same_format(&dst->desc.fmt, &src->desc.fmt) || dst->desc.span != src->desc.span ||
-        dst->desc.slack != src->desc.slack)
-        return ERR_ARG;
+    if (!ring_same(&dst->desc, &src->desc)) return ERR_ARG;
     memmove(dst->bank[dst->current], src->bank[src->current], bank_bytes(&src->desc));
     return 0;
 }
@@ -196,7 +189,7 @@ int ref_store_reserve(struct dev_store *st, int64_t from, int64_t to)
 int ref_store_share(struct dev_store *dst, const struct dev_store *src, int64_t n)
 {
     const int64_t full = n / STORE_SEGMENT, tail = n % STORE_SEGMENT;
-    if (dst == src || !same_format(&dst->fmt, &src->fmt) || store_segments(n) > src->n_segments) return ERR_ARG;
+    if (dst == src || !row_format_same(&dst->fmt, &src->fmt) || store_segments(n) > src->n_segments) return ERR_ARG;
     store_empty(dst);
     if (!store_widen(dst, store_segments(n))) return ERR_MEMORY;
     for (int64_t i = 0; i < full; i++) {
