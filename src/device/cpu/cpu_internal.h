@@ -1,0 +1,204 @@
+/* What the files of the cpu device share: its objects, scratch memory and the parallel loop.
+ * A stream is used by one thread at a time; its scratch belongs to the op that runs and is planned before the op's
+ * tasks start, so tasks never allocate. */
+#ifndef CPU_INTERNAL_H
+#define CPU_INTERNAL_H
+#include <stdatomic.h>
+#include "base/mem.h"
+#include "device/cpu/cpu_kernels.h"
+#include "device/device_internal.h"
+
+struct cpu_dev {
+    struct dev base;
+    struct pool *pool;
+    enum quant_isa isa;
+    const struct cpu_kernels *k;
+    int n_threads;
+};
+
+struct scratch {
+    void *p;
+    size_t bytes;
+};
+
+struct cpu_stream {
+    struct dev_stream base;
+    struct scratch shared;  /* of the running op, written by its tasks or its plan */
+    struct scratch *thread; /* [n_threads] */
+};
+
+/* A buffer of rows, stride bytes apart and on 64-byte borders. */
+struct dev_buf {
+    struct buf_desc d;
+    size_t stride;
+    uint8_t *data;
+};
+
+struct dev_mat {
+    struct tensor_view v;
+    const struct quant_type *type;
+    const float *f32; /* the values if they are few or floats in place; else NULL */
+    float *own;       /* widened copy behind f32, or NULL */
+};
+
+struct dev_rope {
+    int pairs;
+    double *freq; /* [pairs] */
+};
+
+struct dev_ring {
+    struct ring_desc d;
+    size_t row_bytes;
+    int bank;         /* the current one */
+    uint8_t *data[2]; /* [capacity] rows each */
+};
+
+struct store_segment {
+    atomic_int owners; /* stores that hold it; more than one: read only */
+    uint8_t rows[];
+};
+
+struct dev_store {
+    struct row_format fmt;
+    size_t row_bytes;
+    int64_t n_segments;
+    struct store_segment **segment; /* [n_segments], NULL where nothing was reserved */
+};
+
+static inline const struct cpu_dev *cpu_of(const struct dev_stream *s)
+{
+    return (const struct cpu_dev *)s->dev;
+}
+
+static inline void *buf_row(const struct dev_buf *b, int64_t i)
+{
+    return b->data + (size_t)i * b->stride;
+}
+
+static inline float *buf_floats(const struct dev_buf *b, int64_t i)
+{
+    return buf_row(b, i);
+}
+
+static inline int32_t *buf_ints(const struct dev_buf *b, int64_t i)
+{
+    return buf_row(b, i);
+}
+
+/* Values as they are in memory; only for weights with f32 (cpu_need_f32). */
+static inline const float *mat_floats(const struct dev_mat *m, int64_t row)
+{
+    return m->f32 + row * m->v.ne[0];
+}
+
+static inline uint8_t *ring_row(const struct dev_ring *r, int bank, int32_t pos)
+{
+    return r->data[bank] + (size_t)ring_slot(&r->d, pos) * r->row_bytes;
+}
+
+static inline uint8_t *store_row(const struct dev_store *s, int64_t row)
+{
+    return s->segment[row / STORE_SEGMENT]->rows + (size_t)(row % STORE_SEGMENT) * s->row_bytes;
+}
+
+/* Rows [from, to) were reserved (to > from). */
+static inline bool store_has(const struct dev_store *s, int64_t from, int64_t to)
+{
+    if (to > s->n_segments * STORE_SEGMENT) return false;
+    for (int64_t i = from / STORE_SEGMENT; i < store_segments(to); i++)
+        if (!s->segment[i]) return false;
+    return true;
+}
+
+static inline size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static inline int64_t min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t max_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Bytes of one row of a buffer, before padding, and of one stored row. */
+size_t cpu_row_bytes(const struct row_format *f);
+
+/* False, with the stream's error set, if the op cannot run: an earlier error, or weights that are not plain floats. */
+bool cpu_ready(const struct dev_stream *s);
+bool cpu_need_f32(struct dev_stream *s, const struct dev_mat *m, const char *what); /* NULL m is fine */
+
+/* Makes sure of scratch memory: for each thread, and the shared one (NULL if there is none: the error is set).
+ * Contents are undefined, addresses on 64-byte borders. */
+bool cpu_thread_scratch(struct dev_stream *s, size_t bytes);
+void *cpu_shared_scratch(struct dev_stream *s, size_t bytes);
+static inline void *cpu_scratch_of(const struct dev_stream *s, int thread)
+{
+    return ((const struct cpu_stream *)s)->thread[thread].p;
+}
+
+/* Pieces of a block of scratch: base NULL only counts. */
+struct carve {
+    uint8_t *base;
+    size_t used;
+};
+static inline void *carve_take(struct carve *c, size_t bytes)
+{
+    void *p = c->base ? c->base + c->used : NULL;
+    c->used += round_up(bytes, 64);
+    return p;
+}
+
+/* Calls fn on ranges that cover [0, n); cost: of one item, about the floats it touches. Little work is done in place.
+ */
+typedef void cpu_range_fn(void *arg, int64_t from, int64_t to, int thread);
+void cpu_ranges(struct dev_stream *s, cpu_range_fn *fn, void *arg, int64_t n, int64_t cost);
+void cpu_tasks(struct dev_stream *s, void (*fn)(void *arg, int task, int thread), void *arg, int64_t n);
+
+/* Cosines and sines of one position in the form of the kernels' rotate: [4 * pairs]. */
+void cpu_rope_turn(const struct dev_rope *rope, int64_t pos, bool inverse, float *turn);
+
+/* ops, by file */
+void cpu_embed(struct dev_stream *s, const struct embed_args *a);
+void cpu_rms_norm(struct dev_stream *s, const struct rms_norm_args *a);
+void cpu_act_quant(struct dev_stream *s, const struct act_quant_args *a);
+void cpu_rope(struct dev_stream *s, const struct rope_args *a);
+void cpu_hadamard(struct dev_stream *s, const struct hadamard_args *a);
+void cpu_round(struct dev_stream *s, const struct round_args *a);
+void cpu_pack(struct dev_stream *s, const struct pack_args *a);
+void cpu_gather(struct dev_stream *s, const struct gather_args *a);
+void cpu_matmul(struct dev_stream *s, const struct matmul_args *a);
+void cpu_ring_write(struct dev_stream *s, const struct ring_write_args *a);
+void cpu_compress(struct dev_stream *s, const struct compress_args *a);
+void cpu_select(struct dev_stream *s, const struct select_args *a);
+void cpu_attention(struct dev_stream *s, const struct attention_args *a);
+void cpu_router(struct dev_stream *s, const struct router_args *a);
+void cpu_moe(struct dev_stream *s, const struct moe_args *a);
+void cpu_hc_gates(struct dev_stream *s, const struct hc_gates_args *a);
+void cpu_hc_reduce(struct dev_stream *s, const struct hc_reduce_args *a);
+void cpu_hc_expand(struct dev_stream *s, const struct hc_expand_args *a);
+
+/* session state: cpu_state.c */
+struct dev_ring *cpu_ring_create(struct dev *d, const struct ring_desc *desc);
+void cpu_ring_free(struct dev_ring *r);
+size_t cpu_ring_bytes(const struct dev *d, const struct ring_desc *desc);
+void cpu_ring_flip(struct dev_ring *r);
+int cpu_ring_copy(struct dev_ring *dst, const struct dev_ring *src);
+void cpu_ring_get(const struct dev_ring *r, int32_t pos, int n, void *dst);
+void cpu_ring_put(struct dev_ring *r, int32_t pos, int n, const void *src);
+struct dev_store *cpu_store_create(struct dev *d, const struct row_format *fmt);
+void cpu_store_free(struct dev_store *s);
+size_t cpu_store_bytes(const struct dev *d, const struct row_format *fmt, int64_t n_rows);
+int cpu_store_reserve(struct dev_store *s, int64_t from, int64_t to);
+int cpu_store_share(struct dev_store *dst, const struct dev_store *src, int64_t n);
+void cpu_store_get(const struct dev_store *s, int64_t row, int64_t n, void *dst);
+void cpu_store_put(struct dev_store *s, int64_t row, int64_t n, const void *src);
+/* Writes rows of the step (row i of the step: base + i*stride) into the ring as ring_plan_segment says. */
+bool cpu_ring_write_segment(struct dev_stream *s, struct dev_ring *r, const struct segment *g, const uint8_t *base,
+                            size_t stride);
+
+#endif

@@ -1,0 +1,51 @@
+/* The inner loops of the cpu device, one table per kernel set. All sets are compiled from one body (cpu_kernels.inc)
+ * and give the same bits; orders of summation: docs/numerics.md. Lengths are values, buffers plain floats. */
+#ifndef CPU_KERNELS_H
+#define CPU_KERNELS_H
+#include "device/device.h"
+
+enum { CPU_TILE = 64 }; /* rows of a tile of "stripes" */
+
+/* Visible rows of a query in tiles; rows are decoded and padded with zeros to width (a multiple of 16). */
+struct cpu_scores {
+    const float *const *row; /* [n_rows] */
+    int n_rows, width;
+    const float *q; /* heads, q_stride floats apart, padded like the rows */
+    int n_heads;
+    size_t q_stride;
+};
+
+struct cpu_kernels {
+    const char *name;
+    float (*dot)(int64_t k, const float *a, const float *b); /* lanes16 */
+    void (*exp)(int n, const float *x, float *y);
+    void (*sigmoid)(int n, const float *x, float *y);
+    void (*rms_norm)(int width, float eps, const float *x, const float *weight, float *y);
+    /* turn[4i..]: cos, cos, -sin, sin of pair i (inverse: sin negated by the caller). */
+    void (*rotate)(int pairs, const float *turn, float *x);
+    void (*hadamard)(int width, float *x);
+    void (*encode)(const struct row_format *f, const float *x, uint8_t *row);
+    void (*decode)(const struct row_format *f, const uint8_t *row, float *x);
+    /* mid = (silu(min(g, clamp)) * clamp(u)) * weight; clamp: INFINITY = none */
+    void (*swiglu)(int n, const float *g, const float *u, float clamp, float weight, float *mid);
+    void (*add)(int n, const float *x, float *y); /* y += x */
+    void (*weighted_sum)(int n_rows, const float *weight, const float *x, int width, float *out);
+    void (*hc_expand)(int streams, const float *post, const float *comb, const float *y, float *x, int width);
+    /* One compressed row before its norm: softmax over rows per channel. */
+    void (*pool_window)(int n_rows, const float *const *kv, const float *const *score, int width, float *out);
+    /* out[j] = sum over heads of w[h] * max(0, q_h . row_j) */
+    void (*index_scores)(const struct cpu_scores *s, const float *w, float *out);
+    /* z[j*z_stride + h] = (q_h . row_j) * scale; max[h] = max(max[h], z) */
+    void (*attention_scores)(const struct cpu_scores *s, float scale, float *z, int z_stride, float *max);
+    /* One tile, in place: z = exp(z - max); sum[h] += the tile's sum. */
+    void (*attention_exp)(int n_rows, int n_heads, float *z, int z_stride, const float *max, float *sum);
+    /* One tile: acc[h][v] += sum over j of z[j][h] * row_j[v]; width a multiple of 16, acc rows width apart. */
+    void (*attention_sum)(int n_rows, const float *const *row, int width, int n_heads, const float *z, int z_stride,
+                          float *acc);
+    /* y = x * s */
+    void (*scale)(int n, const float *x, float s, float *y);
+};
+
+extern const struct cpu_kernels cpu_kernels_scalar, cpu_kernels_avx2;
+
+#endif

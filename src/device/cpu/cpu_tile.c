@@ -1,0 +1,25 @@
+/* Cutting of tiles: see cpu_tile.h. */
+#include "device/cpu/cpu_tile.h"
+
+/* Activation bytes that stay in a second-level cache beside the weights that stream through it. */
+enum { BLOCK_BYTES = 512 << 10, TASK_BYTES = 128 << 10 };
+
+void cpu_tile_run(const struct cpu_tile *q, int64_t r0, int n)
+{
+    const int step = q->x_stride ? (int)max_i64(8, (int64_t)(BLOCK_BYTES / q->x_stride) / 8 * 8) : q->n_cols;
+    float *out = q->out;
+    while (n > 0) {
+        const int m = (int)min_i64(n, q->w->ne[1] - r0 % q->w->ne[1]); /* up to the end of this matrix */
+        for (int c = 0; c < q->n_cols; c += step)
+            q->tile((int)q->w->ne[0], view_row(q->w, r0), q->w->stride[1], m, q->x + (size_t)c * q->x_stride,
+                    q->x_stride, (int)min_i64(step, q->n_cols - c), out + (size_t)c * q->out_stride, q->out_stride);
+        out += m, r0 += m, n -= m;
+    }
+}
+
+int cpu_tile_rows(int64_t n_rows, size_t row_bytes, int64_t tasks)
+{
+    int64_t step = (n_rows + tasks - 1) / tasks;
+    step = min_i64(step, max_i64(8, (int64_t)(TASK_BYTES / (row_bytes + 1))));
+    return (int)max_i64(1, step >= 8 ? step / 8 * 8 : step);
+}

@@ -1,0 +1,153 @@
+/* Vectors of eight floats. With AVX2 an operation is one instruction, without it the compiler splits it; both give the
+ * same bits, because every operation is exact IEEE per lane and a fused multiply-add is fused in both.
+ * Only kernel files (cpu_kernels_*.c) include this. */
+#ifndef CPU_VEC_H
+#define CPU_VEC_H
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+typedef float v8f __attribute__((vector_size(32)));
+typedef int32_t v8i __attribute__((vector_size(32)));
+typedef uint8_t v8b __attribute__((vector_size(8)));
+typedef uint16_t v8h __attribute__((vector_size(16)));
+typedef float v8f_mem __attribute__((vector_size(32), aligned(4), may_alias));
+#define V8_INLINE static inline __attribute__((always_inline, unused))
+
+V8_INLINE v8f v8_load(const float *p)
+{
+    return *(const v8f_mem *)p;
+}
+
+V8_INLINE void v8_store(float *p, v8f a)
+{
+    *(v8f_mem *)p = a;
+}
+
+/* The first n (1..8) values; the other lanes are zero. */
+V8_INLINE v8f v8_load_n(const float *p, int n)
+{
+    if (n >= 8) return v8_load(p);
+    float t[8] = {0};
+    for (int i = 0; i < n; i++) t[i] = p[i];
+    return v8_load(t);
+}
+
+V8_INLINE void v8_store_n(float *p, v8f a, int n)
+{
+    if (n >= 8) {
+        v8_store(p, a);
+        return;
+    }
+    for (int i = 0; i < n; i++) p[i] = a[i];
+}
+
+V8_INLINE v8f v8_set(float x)
+{
+    return (v8f){x, x, x, x, x, x, x, x};
+}
+
+V8_INLINE v8i v8_seti(int32_t x)
+{
+    return (v8i){x, x, x, x, x, x, x, x};
+}
+
+/* Lanes of a where the mask is all ones, of b where it is zero. */
+V8_INLINE v8f v8_select(v8i mask, v8f a, v8f b)
+{
+    return (v8f)((mask & (v8i)a) | (~mask & (v8i)b));
+}
+
+V8_INLINE v8f v8_abs(v8f a)
+{
+    return (v8f)((v8i)a & v8_seti(0x7fffffff));
+}
+
+/* a > b ? a : b, and a < b ? a : b: b where one is not a number. */
+V8_INLINE v8f v8_max(v8f a, v8f b)
+{
+#ifdef __AVX2__
+    return (v8f)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+    return v8_select(a > b, a, b);
+#endif
+}
+
+V8_INLINE v8f v8_min(v8f a, v8f b)
+{
+#ifdef __AVX2__
+    return (v8f)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+    return v8_select(a < b, a, b);
+#endif
+}
+
+/* a*b + c, rounded once. */
+V8_INLINE v8f v8_fma(v8f a, v8f b, v8f c)
+{
+#ifdef __AVX2__
+    return (v8f)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    v8f r;
+    for (int i = 0; i < 8; i++) r[i] = fmaf(a[i], b[i], c[i]);
+    return r;
+#endif
+}
+
+/* Eight bytes as integers, and back (values 0..255). */
+V8_INLINE v8i v8_from_bytes(const uint8_t *p)
+{
+    v8b b;
+    memcpy(&b, p, sizeof b);
+    return __builtin_convertvector(b, v8i);
+}
+
+V8_INLINE v8i v8_from_halves(const uint16_t *p)
+{
+    v8h h;
+    memcpy(&h, p, sizeof h);
+    return __builtin_convertvector(h, v8i);
+}
+
+V8_INLINE void v8_to_bytes(uint8_t *p, v8i a)
+{
+    const v8b b = __builtin_convertvector(a, v8b);
+    memcpy(p, &b, sizeof b);
+}
+
+#define v8_shuffle(a, ...) __builtin_shufflevector(a, a, __VA_ARGS__)
+
+/* Sum of eight lanes by the tree i + (i+4), + (i+2), + (i+1). */
+V8_INLINE float v8_sum(v8f a)
+{
+    const v8f t = a + v8_shuffle(a, 4, 5, 6, 7, 4, 5, 6, 7);
+    const v8f u = t + v8_shuffle(t, 2, 3, 2, 3, 2, 3, 2, 3);
+    return u[0] + u[1];
+}
+
+/* Lane i of the result: v8_sum(s[i]). */
+V8_INLINE v8f v8_sum8(const v8f s[8])
+{
+#ifdef __AVX2__
+    v8f q[4], p[2];
+    for (int i = 0; i < 4; i++) /* + (i+4): the halves of s[i] and s[i+4] side by side */
+        q[i] = (v8f)_mm256_permute2f128_ps((__m256)s[i], (__m256)s[i + 4], 0x20) +
+               (v8f)_mm256_permute2f128_ps((__m256)s[i], (__m256)s[i + 4], 0x31);
+    for (int i = 0; i < 2; i++) /* + (i+2): two pairs of q[i] and q[i+2] */
+        p[i] = (v8f)_mm256_shuffle_ps((__m256)q[i], (__m256)q[i + 2], 0x44) +
+               (v8f)_mm256_shuffle_ps((__m256)q[i], (__m256)q[i + 2], 0xee);
+    /* p[0]: lanes of s0 s0 s2 s2 | s4 s4 s6 s6; p[1]: s1 s1 s3 s3 | s5 s5 s7 s7 */
+    const v8f even = (v8f)_mm256_shuffle_ps((__m256)p[0], (__m256)p[1], 0x88);
+    const v8f odd = (v8f)_mm256_shuffle_ps((__m256)p[0], (__m256)p[1], 0xdd);
+    return v8_shuffle(even + odd, 0, 2, 1, 3, 4, 6, 5, 7);
+#else
+    v8f r;
+    for (int i = 0; i < 8; i++) r[i] = v8_sum(s[i]);
+    return r;
+#endif
+}
+
+#endif
