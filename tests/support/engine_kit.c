@@ -1,0 +1,162 @@
+#include "engine_kit.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/mem.h"
+#include "quant/quant.h"
+#include "synth_model.h"
+
+static struct {
+    char path[KIT_MODEL_COUNT][64];
+    float *truth[KIT_MODEL_COUNT];
+    int32_t tokens[KIT_TOKENS];
+} kit;
+
+uint64_t kit_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+int kit_below(uint64_t *state, int n)
+{
+    return (int)(kit_random(state) >> 33) % n;
+}
+
+const int32_t *kit_tokens(void)
+{
+    uint64_t state = 0x9e3779b97f4a7c15u;
+    if (kit.tokens[0] == 0)
+        for (int i = 0; i < KIT_TOKENS; i++) kit.tokens[i] = 1 + kit_below(&state, KIT_VOCAB - 1);
+    return kit.tokens;
+}
+
+static struct synth_shape shape_of(enum kit_model m)
+{
+    struct synth_shape s = m == KIT_Q2 ? synth_wide() : synth_tiny();
+    s.embed = s.dense = m == KIT_F16 ? QT_F16 : QT_Q8_0;
+    s.gate = s.up = s.down = m == KIT_F16 ? QT_F16 : m == KIT_Q8 ? QT_Q8_0 : QT_Q2_K;
+    s.rest = m == KIT_F16 ? QT_F16 : QT_F32;
+    return s;
+}
+
+const char *kit_path(enum kit_model m)
+{
+    struct err e = {0};
+    if (!kit.path[m][0]) {
+        const struct synth_shape s = shape_of(m);
+        assert_int_equal(s.V, KIT_VOCAB);
+        snprintf(kit.path[m], sizeof kit.path[m], "/tmp/ds4-kit-%d-%d.gguf", (int)getpid(), (int)m);
+        if (synth_deepseek4(kit.path[m], &s, &e)) fail_msg("%s", e.msg);
+    }
+    return kit.path[m];
+}
+
+void kit_clean(void)
+{
+    for (int m = 0; m < KIT_MODEL_COUNT; m++) {
+        if (kit.path[m][0]) unlink(kit.path[m]);
+        kit.path[m][0] = 0;
+        mem_free(kit.truth[m]);
+        kit.truth[m] = NULL;
+    }
+}
+
+static void silent(void *arg, int level, const char *subject, const char *text)
+{
+    (void)arg, (void)level, (void)subject, (void)text;
+}
+
+struct ds4_options kit_options(enum kit_model m)
+{
+    static const char *paths[KIT_MODEL_COUNT];
+    paths[m] = kit_path(m);
+    return (struct ds4_options){.model_paths = &paths[m],
+                                .n_model_paths = 1,
+                                .backend = "ref",
+                                .threads = 2,
+                                .sessions = 8,
+                                .ctx = 4096,
+                                .anchor_bytes = 4 << 20,
+                                .log = silent};
+}
+
+ds4_engine *kit_open(const struct ds4_options *o)
+{
+    struct ds4_error e = {0};
+    ds4_engine *g = NULL;
+    if (ds4_engine_open(o, &g, &e)) fail_msg("%s", e.message);
+    return g;
+}
+
+ds4_session *kit_session(ds4_engine *g)
+{
+    struct ds4_error e = {0};
+    ds4_session *s = NULL;
+    if (ds4_session_create(g, 4096, &s, &e)) fail_msg("%s", e.message);
+    return s;
+}
+
+void kit_submit(ds4_session *s, const int32_t *tokens, int n)
+{
+    struct ds4_error e = {0};
+    if (ds4_session_submit(s, tokens, n, &e)) fail_msg("%s", e.message);
+}
+
+void kit_sync(ds4_session *s, const int32_t *tokens, int n)
+{
+    struct ds4_error e = {0};
+    if (ds4_session_sync(s, tokens, n, NULL, NULL, NULL, &e)) fail_msg("%s", e.message);
+}
+
+void kit_rewind(ds4_session *s, int pos)
+{
+    struct ds4_error e = {0};
+    if (ds4_session_rewind(s, pos, &e)) fail_msg("%s", e.message);
+}
+
+/* The engine that a session belongs to is known to its test only; a sync of the whole history drives it. */
+void kit_eval(ds4_session *s, const int32_t *tokens, int n)
+{
+    const int length = ds4_session_length(s);
+    int32_t *all = mem_alloc((size_t)(length + n) * sizeof *all);
+    memcpy(all, ds4_session_tokens(s), (size_t)length * sizeof *all);
+    memcpy(all + length, tokens, (size_t)n * sizeof *all);
+    kit_sync(s, all, length + n);
+    mem_free(all);
+}
+
+const float *kit_truth(enum kit_model m, int n)
+{
+    const size_t row = KIT_VOCAB * sizeof(float);
+    if (!kit.truth[m]) {
+        struct ds4_options o = kit_options(m);
+        o.threads = 1;
+        ds4_engine *g = kit_open(&o);
+        ds4_session *s = kit_session(g);
+        kit.truth[m] = mem_alloc(KIT_TRUTH * row);
+        for (int i = 0; i < KIT_TRUTH; i++) {
+            kit_submit(s, kit_tokens() + i, 1);
+            assert_int_equal(ds4_engine_step(g, NULL), 0);
+            assert_int_equal(ds4_session_collect(s, NULL, NULL), DS4_DONE);
+            memcpy(kit.truth[m] + (size_t)i * KIT_VOCAB, ds4_session_logits(s), row);
+        }
+        ds4_session_free(s);
+        ds4_engine_close(g);
+    }
+    return kit.truth[m] + (size_t)(n - 1) * KIT_VOCAB;
+}
+
+void kit_check(const ds4_session *s, enum kit_model m, int n)
+{
+    assert_int_equal(ds4_session_length(s), n);
+    assert_memory_equal(ds4_session_tokens(s), kit_tokens(), (size_t)n * sizeof(int32_t));
+    assert_non_null(ds4_session_logits(s));
+    assert_memory_equal(ds4_session_logits(s), kit_truth(m, n), KIT_VOCAB * sizeof(float));
+}
