@@ -79,7 +79,7 @@ struct ds4_options kit_options(enum kit_model m)
     paths[m] = kit_path(m);
     return (struct ds4_options){.model_paths = &paths[m],
                                 .n_model_paths = 1,
-                                .backend = "ref",
+                                .backend = "cpu",
                                 .threads = 2,
                                 .sessions = 8,
                                 .ctx = 4096,
