@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Independent float64 numpy reference of DeepSeek V4, written from spec deepseek-v4 (F32, F16 and I32 tensors only).
+"""Independent float64 numpy reference of DeepSeek V4, written from spec deepseek-v4 (F32, F16, BF16 and I32 tensors only).
    deepseek4_ref.py MODEL.gguf "0,5,6" OUT.npy [--sim]   -> float64 logits [T,V]"""
 import sys, struct, numpy as np
 def read(path):
@@ -20,7 +20,9 @@ def read(path):
         n=s(); nd=u('I'); d=[u('Q') for _ in range(nd)]; ty,off=u('IQ'); inf.append((n,d,ty,off))
     base=(p+31)//32*32; T={}
     for n,d,ty,off in inf:
-        dt={0:np.float32,1:np.float16,26:np.int32}[ty]; c=int(np.prod(d)); a=np.frombuffer(f,dt,c,base+off).reshape(d[::-1]); T[n]=a if ty==26 else a.astype(np.float64)
+        dt={0:np.float32,1:np.float16,26:np.int32,30:np.uint16}[ty]; c=int(np.prod(d)); a=np.frombuffer(f,dt,c,base+off).reshape(d[::-1])
+        if ty==30: a=(a.astype(np.uint32)<<16).view(np.float32)
+        T[n]=a if ty==26 else a.astype(np.float64)
     return kv,T
 kv,W=read(sys.argv[1]); ids=list(map(int,sys.argv[2].split(','))); SIM='--sim' in sys.argv
 g=lambda k:kv['deepseek4.'+k]
