@@ -1,0 +1,464 @@
+/* What can go wrong, and what is refused: cancellation, failing steps, memory, wrong arguments; and what an engine
+ * tells about itself and makes of text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include "../support/engine_kit.h"
+#include "base/clock.h"
+#include "engine/engine_internal.h"
+
+/* ---------------------------------------------------------------- cancellation */
+
+struct canceller {
+    ds4_session *s;
+    atomic_int calls;       /* of progress */
+    int after;              /* cancels once so many were seen */
+    _Atomic uint64_t at;    /* when; 0: not yet */
+    int calls_at;           /* calls seen then */
+    uint64_t last, longest; /* longest step before the cancellation */
+};
+
+static void count_progress(void *arg, int done, int total)
+{
+    struct canceller *c = arg;
+    const uint64_t now = clock_ns();
+    if (atomic_load(&c->calls) && !atomic_load(&c->at) && now - c->last > c->longest) c->longest = now - c->last;
+    c->last = now;
+    atomic_fetch_add(&c->calls, 1);
+}
+
+static void *cancel_later(void *arg)
+{
+    struct canceller *c = arg;
+    while (atomic_load(&c->calls) < c->after) {
+    }
+    atomic_store(&c->at, clock_ns());
+    ds4_session_cancel(c->s);
+    c->calls_at = atomic_load(&c->calls);
+    return NULL;
+}
+
+/* Cancels a prefill of 2,000 tokens from another thread. Returns whether it ended within one step and 10 ms. */
+static bool cancel_prefill(ds4_engine *g, int after)
+{
+    struct ds4_error e = {0};
+    ds4_session *s = kit_session(g);
+    struct canceller c = {.s = s, .after = after};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, cancel_later, &c), 0);
+    const int rc = ds4_session_sync(s, kit_tokens(), 2000, count_progress, &c, NULL, &e);
+    const uint64_t end = clock_ns();
+    pthread_join(thread, NULL);
+    assert_int_equal(rc, DS4_E_CANCELLED);
+    assert_true(atomic_load(&c.calls) - c.calls_at <= 2); /* at most the step at work and one that had just begun */
+    const int kept = ds4_session_length(s);
+    assert_true(kept < 2000);
+    assert_int_equal(kept % 128, 0); /* whole chunks */
+    kit_sync(s, kit_tokens(), 600);  /* the session goes on */
+    kit_check(s, KIT_Q2, 600);
+    ds4_session_free(s);
+    return end - atomic_load(&c.at) < c.longest + 10000000u;
+}
+
+static void test_cancel_prefill(void **state)
+{
+    struct ds4_options o = kit_options(KIT_Q2);
+    o.threads = 1; /* leaves a processor to the thread that cancels */
+    o.prefill_chunk = 128;
+    ds4_engine *g = kit_open(&o);
+    bool in_time = false;
+    for (int i = 0; i < 5 && !in_time; i++) in_time = cancel_prefill(g, 6 + 5 * i);
+    assert_true(in_time);
+    ds4_engine_close(g);
+}
+
+/* Cancels from inside a step: the family's layer function is replaced by one that raises the flag on the way. */
+static struct {
+    struct family family;
+    const struct family *real;
+    ds4_session *victim;
+    int layer_calls, cancel_at, fail_at, prepare_fails;
+} hook;
+
+static void hooked_layer(const void *model, struct step *s, int l)
+{
+    hook.layer_calls++;
+    if (hook.layer_calls == hook.cancel_at) ds4_session_cancel(hook.victim);
+    hook.real->layer(model, s, l);
+    if (hook.layer_calls == hook.fail_at) dev_fail(s->stream, ERR_DEVICE, "a device failed in layer %d", l);
+}
+
+static int hooked_prepare(const void *model, struct step *s, struct err *e)
+{
+    if (hook.prepare_fails) return err_set(e, ERR_MEMORY, "no room for rows");
+    return hook.real->prepare(model, s, e);
+}
+
+static void hook_into(ds4_engine *g)
+{
+    memset(&hook, 0, sizeof hook);
+    hook.real = g->family;
+    hook.family = *g->family;
+    hook.family.layer = hooked_layer;
+    hook.family.prepare = hooked_prepare;
+    g->family = &hook.family;
+}
+
+static void hook_at(ds4_session *victim, int cancel_at, int fail_at)
+{
+    hook.victim = victim;
+    hook.layer_calls = 0;
+    hook.cancel_at = cancel_at;
+    hook.fail_at = fail_at;
+}
+
+static void test_cancel_at_every_layer(void **state)
+{
+    const struct ds4_options o = kit_options(KIT_Q8);
+    ds4_engine *g = kit_open(&o);
+    hook_into(g);
+    ds4_session *a = kit_session(g), *b = kit_session(g);
+    kit_sync(a, kit_tokens(), 100);
+    kit_sync(b, kit_tokens(), 130);
+    for (int layer = 1; layer <= g->n_layers; layer++) {
+        struct ds4_error e = {0};
+        hook_at(a, layer, 0); /* alone in a decode step: it ends at that layer */
+        kit_submit(a, kit_tokens() + 100, 4);
+        assert_int_equal(ds4_engine_step(g, NULL), 0);
+        assert_int_equal(hook.layer_calls, layer);
+        assert_int_equal(ds4_session_collect(a, NULL, &e), DS4_CANCELLED);
+        assert_int_equal(ds4_session_collect(a, NULL, &e), DS4_IDLE);
+        kit_check(a, KIT_Q8, 100);
+
+        hook_at(a, layer, 0); /* with another, who gets its rows */
+        const int at_b = ds4_session_length(b);
+        kit_submit(a, kit_tokens() + 100, 4);
+        kit_submit(b, kit_tokens() + at_b, 1);
+        assert_int_equal(ds4_engine_step(g, NULL), 0);
+        assert_int_equal(hook.layer_calls, g->n_layers);
+        assert_int_equal(ds4_session_collect(a, NULL, &e), DS4_CANCELLED);
+        assert_int_equal(ds4_session_collect(b, NULL, &e), DS4_DONE);
+        kit_check(a, KIT_Q8, 100);
+        kit_check(b, KIT_Q8, at_b + 1);
+
+        hook_at(a, layer, 0); /* in a draft, and in a sweep */
+        assert_int_equal(ds4_session_draft(a, kit_tokens() + 100, 4, NULL, &e), DS4_E_CANCELLED);
+        hook_at(a, layer, 0);
+        assert_int_equal(ds4_session_sync(a, kit_tokens(), 300, NULL, NULL, NULL, &e), DS4_E_CANCELLED);
+        assert_int_equal(hook.layer_calls, layer);
+        kit_check(a, KIT_Q8, 100);
+    }
+    hook_at(a, 0, 0);
+    kit_sync(a, kit_tokens(), 300);
+    kit_check(a, KIT_Q8, 300);
+    ds4_session_free(a);
+    ds4_session_free(b);
+    ds4_engine_close(g);
+}
+
+/* Waiting work is dropped too; a cancellation without work has no effect on what follows. */
+static void test_cancel_waiting(void **state)
+{
+    const struct ds4_options o = kit_options(KIT_Q8);
+    ds4_engine *g = kit_open(&o);
+    ds4_session *a = kit_session(g), *b = kit_session(g);
+    kit_submit(a, kit_tokens(), 600);
+    kit_submit(b, kit_tokens(), 600);
+    assert_int_equal(ds4_engine_step(g, NULL), 1);
+    ds4_session_cancel(b);
+    assert_int_equal(ds4_engine_step(g, NULL), 1);
+    assert_int_equal(ds4_session_collect(b, NULL, NULL), DS4_CANCELLED);
+    ds4_session_cancel(a); /* between two layers of its sweep */
+    assert_int_equal(ds4_engine_step(g, NULL), 0);
+    assert_int_equal(ds4_session_collect(a, NULL, NULL), DS4_CANCELLED);
+    ds4_session_cancel(a);
+    kit_sync(a, kit_tokens(), 30);
+    kit_check(a, KIT_Q8, 30);
+    kit_submit(b, kit_tokens(), 600);
+    assert_int_equal(ds4_engine_step(g, NULL), 1);
+    ds4_session_free(b); /* in the middle of its sweep */
+    kit_sync(a, kit_tokens(), 100);
+    kit_check(a, KIT_Q8, 100);
+    ds4_session_free(a);
+    ds4_engine_close(g);
+}
+
+/* ---------------------------------------------------------------- failing steps */
+
+static void expect_failed(ds4_session *s, int code, const char *text)
+{
+    struct ds4_error e = {0};
+    assert_int_equal(ds4_session_collect(s, NULL, &e), DS4_FAILED);
+    assert_int_equal(e.code, code);
+    assert_non_null(strstr(e.message, text));
+    assert_int_equal(ds4_session_collect(s, NULL, &e), DS4_IDLE);
+}
+
+static void test_failures(void **state)
+{
+    struct ds4_error e = {0};
+    const struct ds4_options o = kit_options(KIT_Q8);
+    ds4_engine *g = kit_open(&o);
+    hook_into(g);
+    ds4_session *a = kit_session(g), *b = kit_session(g);
+    kit_sync(a, kit_tokens(), 60);
+    kit_sync(b, kit_tokens(), 70);
+    for (int layer = 1; layer <= g->n_layers; layer++) {
+        hook_at(NULL, 0, layer);
+        kit_submit(a, kit_tokens() + 60, 1);
+        assert_int_equal(ds4_engine_step(g, &e), DS4_E_DEVICE);
+        expect_failed(a, DS4_E_DEVICE, "a device failed");
+        kit_check(a, KIT_Q8, 60);
+        hook_at(NULL, 0, layer);
+        assert_int_equal(ds4_session_sync(a, kit_tokens(), 200, NULL, NULL, NULL, &e), DS4_E_DEVICE);
+        assert_int_equal(ds4_session_draft(a, kit_tokens() + 60, 2, NULL, &e), 0);
+        assert_int_equal(ds4_session_commit(a, 0, &e), 0);
+        kit_check(a, KIT_Q8, 60);
+    }
+    hook_at(NULL, 0, 2); /* the sweep of a fails, the decode step of b does not */
+    kit_submit(a, kit_tokens() + 60, 100);
+    kit_submit(b, kit_tokens() + 70, 17);
+    int failures = 0, rc;
+    while ((rc = ds4_engine_step(g, &e)) != 0) failures += rc < 0;
+    assert_int_equal(failures, 1);
+    expect_failed(a, DS4_E_DEVICE, "a device failed");
+    assert_int_equal(ds4_session_collect(b, NULL, NULL), DS4_DONE);
+    kit_check(a, KIT_Q8, 60);
+    kit_check(b, KIT_Q8, 87);
+    hook.prepare_fails = 1;
+    kit_submit(a, kit_tokens() + 60, 1);
+    assert_int_equal(ds4_engine_step(g, &e), DS4_E_MEMORY);
+    expect_failed(a, DS4_E_MEMORY, "no room");
+    assert_int_equal(ds4_session_sync(a, kit_tokens(), 300, NULL, NULL, NULL, &e), DS4_E_MEMORY);
+    assert_int_equal(ds4_session_draft(a, kit_tokens() + 60, 2, NULL, &e), DS4_E_MEMORY);
+    hook.prepare_fails = 0;
+    kit_sync(a, kit_tokens(), 300);
+    kit_check(a, KIT_Q8, 300);
+    ds4_session_free(a);
+    ds4_session_free(b);
+    ds4_engine_close(g);
+}
+
+/* ---------------------------------------------------------------- memory */
+
+static void test_memory(void **state)
+{
+    struct ds4_error e = {0};
+    struct ds4_options o = kit_options(KIT_Q8);
+    struct ds4_memory_plan p;
+    ds4_engine *g = kit_open(&o);
+    ds4_engine_plan(g, &p);
+    assert_true(p.weights > 0 && p.scratch > 0 && p.session > 4096 * 4 && p.anchors == o.anchor_bytes);
+    assert_true(p.total == p.weights + p.weights_own + p.scratch + 8 * (p.session + p.anchors));
+    assert_true(p.sessions == 8 && p.ctx == 4096);
+    ds4_engine_close(g);
+
+    o.memory_limit = p.total;
+    g = kit_open(&o);
+    ds4_session *s[9];
+    for (int i = 0; i < 8; i++) s[i] = kit_session(g);
+    assert_int_equal(ds4_session_create(g, 4096, &s[8], &e), DS4_E_MEMORY);
+    assert_null(s[8]);
+    assert_int_equal(ds4_session_fork(s[0], &s[8], &e), DS4_E_MEMORY);
+    ds4_session_free(s[3]);
+    s[3] = kit_session(g);
+    for (int i = 0; i < 8; i++) ds4_session_free(s[i]);
+    ds4_engine_close(g);
+
+    o.memory_limit = p.total - 1;
+    assert_int_equal(ds4_engine_open(&o, &g, &e), DS4_E_MEMORY);
+    assert_null(g);
+    assert_non_null(strstr(e.message, "needed"));
+    assert_non_null(strstr(e.message, "available"));
+    assert_non_null(strstr(e.message, "7 sessions would fit"));
+    assert_non_null(strstr(e.message, "a context of 3840 tokens would fit"));
+    o.sessions = 7;
+    ds4_engine_close(kit_open(&o));
+    o.sessions = 8, o.ctx = 3840;
+    ds4_engine_close(kit_open(&o));
+
+    o.memory_limit = p.weights / 2;
+    assert_int_equal(ds4_engine_open(&o, &g, &e), DS4_E_MEMORY);
+    assert_non_null(strstr(e.message, "smaller quantisation"));
+    assert_non_null(strstr(e.message, "page the weights"));
+    o.memory_limit = p.total - p.weights;
+    o.page_weights = true;
+    ds4_engine_close(kit_open(&o));
+}
+
+/* ---------------------------------------------------------------- arguments */
+
+static void open_fails(struct ds4_options o, int code, const char *text)
+{
+    struct ds4_error e = {0};
+    ds4_engine *g;
+    assert_int_equal(ds4_engine_open(&o, &g, &e), code);
+    assert_int_equal(e.code, code);
+    assert_null(g);
+    if (!strstr(e.message, text)) fail_msg("%s", e.message);
+}
+
+static void test_options(void **state)
+{
+    const struct ds4_options ok = kit_options(KIT_Q8);
+    struct ds4_options o = ok;
+    o.backend = "gpu", open_fails(o, DS4_E_ARG, "gpu"), o = ok;
+    o.isa = "mmx", open_fails(o, DS4_E_ARG, "mmx"), o = ok;
+    o.threads = -1, open_fails(o, DS4_E_ARG, "threads"), o = ok;
+    o.prefill_chunk = -1, open_fails(o, DS4_E_ARG, "chunk"), o = ok;
+    o.sessions = -1, open_fails(o, DS4_E_ARG, "sessions"), o = ok;
+    o.ctx = 1, open_fails(o, DS4_E_ARG, "context"), o = ok;
+    o.ctx = 2000000000, open_fails(o, DS4_E_ARG, "1048576"), o = ok;
+    o.n_model_paths = 0, open_fails(o, DS4_E_ARG, "model"), o = ok;
+    o.model_paths = (const char *const[]){"/nonexistent.gguf"}, open_fails(o, DS4_E_IO, "/nonexistent.gguf");
+}
+
+static void test_arguments(void **state)
+{
+    struct ds4_error e = {0};
+    const struct ds4_options o = kit_options(KIT_Q8);
+    ds4_engine *g = kit_open(&o);
+    ds4_session *s, *t;
+    const int32_t bad[3] = {1, KIT_VOCAB, 2}, negative = -1;
+    assert_int_equal(ds4_session_create(g, 1, &s, &e), DS4_E_ARG);
+    assert_int_equal(ds4_session_create(g, 2000000, &s, &e), DS4_E_ARG);
+    assert_null(s);
+    assert_int_equal(ds4_session_create(g, 32, &s, &e), 0);
+    assert_int_equal(ds4_session_ctx(s), 32);
+    assert_int_equal(ds4_session_length(s), 0);
+    assert_null(ds4_session_logits(s));
+    assert_int_equal(ds4_session_submit(s, bad, 3, &e), DS4_E_ARG);
+    assert_non_null(strstr(e.message, "288"));
+    assert_int_equal(ds4_session_submit(s, &negative, 1, &e), DS4_E_ARG);
+    assert_int_equal(ds4_session_submit(s, kit_tokens(), 0, &e), DS4_E_ARG);
+    assert_int_equal(ds4_session_submit(s, kit_tokens(), 33, &e), DS4_E_LIMIT);
+    assert_int_equal(ds4_session_sync(s, kit_tokens(), 0, NULL, NULL, NULL, &e), DS4_E_ARG);
+    assert_int_equal(ds4_session_sync(s, bad, 3, NULL, NULL, NULL, &e), DS4_E_ARG);
+    assert_int_equal(ds4_session_sync(s, kit_tokens(), 32, NULL, NULL, NULL, &e), DS4_E_LIMIT);
+    assert_int_equal(ds4_session_sync(s, kit_tokens(), 31, NULL, NULL, NULL, &e), 0);
+    kit_check(s, KIT_Q8, 31);
+    assert_int_equal(ds4_session_draft(s, kit_tokens(), 2, NULL, &e), DS4_E_LIMIT);
+    assert_int_equal(ds4_session_draft(s, kit_tokens(), 17, NULL, &e), DS4_E_ARG);
+    assert_int_equal(ds4_session_draft(s, kit_tokens(), 0, NULL, &e), DS4_E_ARG);
+    assert_int_equal(ds4_session_draft(s, &bad[1], 1, NULL, &e), DS4_E_ARG);
+    assert_int_equal(ds4_session_commit(s, 0, &e), DS4_E_ARG);
+    assert_int_equal(ds4_session_rewind(s, 32, &e), DS4_E_ARG);
+    assert_int_equal(ds4_session_rewind(s, -1, &e), DS4_E_ARG);
+    kit_submit(s, kit_tokens() + 31, 1);                                     /* the very last one */
+    assert_int_equal(ds4_session_submit(s, kit_tokens(), 1, &e), DS4_E_ARG); /* while it works */
+    assert_int_equal(ds4_session_rewind(s, 3, &e), DS4_E_ARG);
+    assert_int_equal(ds4_session_snapshot(s, &(void *){NULL}, &(size_t){0}, &e), DS4_E_ARG);
+    assert_int_equal(ds4_engine_step(g, NULL), 0);
+    kit_check(s, KIT_Q8, 32);
+    assert_int_equal(ds4_session_submit(s, kit_tokens(), 1, &e), DS4_E_LIMIT);
+    assert_int_equal(ds4_session_submit(s, kit_tokens(), 1, NULL), DS4_E_LIMIT); /* no error wanted */
+    assert_int_equal(ds4_session_create(g, 16, &t, &e), 0);
+    ds4_session_free(t);
+    ds4_session_free(s);
+    ds4_session_free(NULL);
+    assert_int_equal(ds4_engine_step(g, NULL), 0);
+    ds4_engine_close(g);
+    ds4_engine_close(NULL);
+}
+
+/* ---------------------------------------------------------------- what it tells, and text */
+
+static void test_info(void **state)
+{
+    struct ds4_model_info i;
+    struct ds4_options o = kit_options(KIT_F16);
+    o.isa = "scalar";
+    ds4_engine *g = kit_open(&o);
+    ds4_engine_info(g, &i);
+    assert_string_equal(i.name, "random V4 shape");
+    assert_string_equal(i.family, "deepseek4");
+    assert_string_equal(i.backend, "cpu");
+    assert_string_equal(i.isa, "scalar");
+    assert_true(i.n_layers == 4 && i.n_vocab == KIT_VOCAB && i.ctx_max == 1048576 && i.threads == 2);
+    assert_true(i.prefill_chunk == 512 && i.draft_max == 16);
+    assert_non_null(strstr(ds4_engine_report(g), "memory needed"));
+    ds4_session *s = kit_session(g);
+    kit_sync(s, kit_tokens(), 200);
+    kit_check(s, KIT_F16, 200); /* the kernel sets agree */
+    ds4_session_free(s);
+    ds4_engine_close(g);
+}
+
+static void test_text(void **state)
+{
+    struct ds4_error e = {0};
+    struct ds4_tokens t = {0}, chat = {0};
+    const struct ds4_options o = kit_options(KIT_F16);
+    ds4_engine *g = kit_open(&o);
+    const char *bytes, bos[] = "<｜begin▁of▁sentence｜>";
+    const size_t n_bos = strlen(bos);
+    assert_int_equal(ds4_tokenize(g, "th e", 4, false, &t, &e), 0);
+    assert_int_equal(t.n, 3); /* "th", " ", "e" */
+    assert_int_equal(ds4_token_bytes(g, t.p[0], &bytes), 2);
+    assert_memory_equal(bytes, "th", 2);
+    assert_int_equal(ds4_tokenize(g, bos, n_bos, true, &t, &e), 0); /* appends */
+    assert_int_equal(t.n, 4);
+    assert_int_equal(t.p[3], 0);
+    assert_true(ds4_token_is_special(g, 0) && !ds4_token_is_stop(g, 0) && ds4_token_is_stop(g, 1));
+    assert_false(ds4_token_is_special(g, t.p[0]));
+    assert_int_equal(ds4_token_think_begin(g), 4);
+    assert_int_equal(ds4_token_think_end(g), 5);
+    assert_int_equal(ds4_tokenize(g, bos, n_bos, false, &t, &e), 0);
+    assert_int_equal(t.n, 4 + n_bos); /* untrusted: bytes */
+    assert_true(ds4_is_rendered_chat(g, bos, n_bos) && !ds4_is_rendered_chat(g, "hello", 5));
+
+    const struct ds4_message m[2] = {{.role = DS4_SYSTEM, .text = "s", .n_text = 1},
+                                     {.role = DS4_USER, .text = "u", .n_text = 1}};
+    enum ds4_think used = DS4_THINK_OFF;
+    assert_int_equal(ds4_chat_tokens(g, m, 2, DS4_THINK_HIGH, 4096, &chat, &used, &e), 0);
+    assert_int_equal(used, DS4_THINK_HIGH);
+    assert_int_equal(chat.n, 6); /* BOS s USER u ASSISTANT THINK */
+    assert_true(chat.p[0] == 0 && chat.p[2] == 2 && chat.p[4] == 3 && chat.p[5] == 4);
+    assert_int_equal(ds4_chat_tokens(g, m, 2, DS4_THINK_MAX, 4096, &chat, &used, &e), 0);
+    assert_int_equal(used, DS4_THINK_HIGH); /* too small a context for more */
+    assert_int_equal(ds4_chat_tokens(g, m, 2, (enum ds4_think)9, 4096, &chat, &used, &e), DS4_E_ARG);
+    ds4_tokens_free(&chat);
+    ds4_tokens_free(&t);
+    assert_true(t.p == NULL && t.n == 0);
+    ds4_engine_close(g);
+}
+
+static int log_count;
+
+static void count_log(void *arg, int level, const char *subject, const char *text)
+{
+    assert_in_range(level, 0, 3);
+    assert_true(strlen(subject) > 0 && strlen(text) > 0);
+    ++*(int *)arg;
+}
+
+static void test_log(void **state)
+{
+    struct ds4_options o = kit_options(KIT_F16);
+    o.log = count_log, o.log_arg = &log_count;
+    ds4_engine_close(kit_open(&o));
+    assert_true(log_count > 0);
+}
+
+static int clean(void **state)
+{
+    kit_clean();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cancel_prefill), cmocka_unit_test(test_cancel_at_every_layer),
+        cmocka_unit_test(test_cancel_waiting), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_memory),         cmocka_unit_test(test_options),
+        cmocka_unit_test(test_arguments),      cmocka_unit_test(test_info),
+        cmocka_unit_test(test_text),           cmocka_unit_test(test_log),
+    };
+    return cmocka_run_group_tests(tests, NULL, clean);
+}
