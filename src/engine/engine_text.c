@@ -123,8 +123,9 @@ static int messages_convert(const struct ds4_message *m, size_t n, struct chat_m
     return 0;
 }
 
-int ds4_chat_tokens(const ds4_engine *g, const struct ds4_message *m, size_t n, enum ds4_think think, int ctx,
-                    struct ds4_tokens *out, enum ds4_think *used, struct ds4_error *e)
+/* Appends messages in the family's frame: a whole conversation, or one that follows a finished answer. */
+static int chat_encode(const ds4_engine *g, bool follows, const struct ds4_message *m, size_t n, enum ds4_think think,
+                       int ctx, struct ds4_tokens *out, enum ds4_think *used, struct ds4_error *e)
 {
     struct err err = {0};
     const struct prompt_codec *p = g->family->prompt;
@@ -136,12 +137,24 @@ int ds4_chat_tokens(const ds4_engine *g, const struct ds4_message *m, size_t n, 
     struct chat_message *list = mem_try(n * sizeof *list);
     struct bpe_ids ids = {out->p, out->n, out->cap};
     int rc = list ? messages_convert(m, n, list, &err) : err_set(&err, ERR_MEMORY, "no memory for %zu messages", n);
-    if (rc == 0) rc = p->render(g->bpe, list, n, &o, &ids, &err);
+    if (rc == 0) rc = (follows ? p->render_next : p->render)(g->bpe, list, n, &o, &ids, &err);
     *out = (struct ds4_tokens){ids.p, ids.n, ids.cap};
     mem_free(list);
     if (rc) return engine_error(e, &err);
     if (used) *used = think_of(p->thinking_used(&o));
     return 0;
+}
+
+int ds4_chat_tokens(const ds4_engine *g, const struct ds4_message *m, size_t n, enum ds4_think think, int ctx,
+                    struct ds4_tokens *out, enum ds4_think *used, struct ds4_error *e)
+{
+    return chat_encode(g, false, m, n, think, ctx, out, used, e);
+}
+
+int ds4_chat_next_tokens(const ds4_engine *g, const struct ds4_message *m, size_t n, enum ds4_think think, int ctx,
+                         struct ds4_tokens *out, enum ds4_think *used, struct ds4_error *e)
+{
+    return chat_encode(g, true, m, n, think, ctx, out, used, e);
 }
 
 bool ds4_is_rendered_chat(const ds4_engine *g, const char *text, size_t n)
