@@ -128,10 +128,11 @@ bench: deps
 	@+$(SUBMAKE) benches
 	@echo "built: $(BENCH_BIN)"
 
-# Golden logits of an independent float64 implementation (Python with numpy) for the models of tests/support/oracle_cases.c.
+# Golden logits of an independent float64 implementation (Python with numpy) for the models of tests/support/oracle_cases.c
+# and the demo model.
 PYTHON ?= python3
-oracle: $(BUILD)/tests/oracle/write_models
-	tests/oracle/make_goldens.sh $< build/oracle $(PYTHON)
+oracle: $(BUILD)/tests/oracle/write_models build/demo.gguf
+	tests/oracle/make_goldens.sh $^ build/oracle $(PYTHON)
 
 format: ; clang-format -i $(shell git ls-files '*.c' '*.h')
 clean: ; rm -rf build
@@ -144,6 +145,6 @@ help:
 	@echo "make bench      build the benchmarks in bench/"
 	@echo "make fuzz       fuzz every reader of outside data, FUZZ_SECONDS=10 each (needs clang)"
 	@echo "make nightly    tests plain, with asan and with tsan, then a minute per fuzz target"
-	@echo "make oracle     recompute the golden logits of the small test models (PYTHON=python3 with numpy)"
+	@echo "make oracle     recompute the golden logits of the small test models and the demo model (PYTHON=python3 with numpy)"
 	@echo "make check-includes   includes that point upward"
 	@echo "make format     clang-format on all sources          make clean   remove build/"

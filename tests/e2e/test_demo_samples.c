@@ -47,7 +47,8 @@ static int samples_open(void **state)
     int c;
     while ((c = fgetc(f)) != EOF) {
         if (c == '#') {
-            while (fgetc(f) != '\n') {}
+            while (fgetc(f) != '\n') {
+            }
             continue;
         }
         ungetc(c, f);
@@ -95,7 +96,8 @@ static void answer(ds4_engine *g, ds4_session *s, const char *prompt, int n_voca
         str_add(out, bytes, n);
         if (ds4_token_is_stop(g, id)) break;
         check(ds4_session_submit(s, &id, 1, &e), &e);
-        while (ds4_engine_step(g, &e) > 0) {}
+        while (ds4_engine_step(g, &e) > 0) {
+        }
         assert_int_equal(ds4_session_collect(s, NULL, &e), DS4_DONE);
     }
     ds4_tokens_free(&t);
@@ -117,7 +119,10 @@ static void all_answers(const struct samples *all, const char *conversion, bool 
     ds4_engine *g;
     ds4_session *s = NULL;
     int wrong = 0;
-    check(ds4_engine_open(&(struct ds4_options){.model_paths = paths, .n_model_paths = 1, .ctx = CTX, .threads = 2, .log = quiet}, &g, &e), &e);
+    check(ds4_engine_open(
+              &(struct ds4_options){.model_paths = paths, .n_model_paths = 1, .ctx = CTX, .threads = 2, .log = quiet},
+              &g, &e),
+          &e);
     ds4_engine_info(g, &info);
     for (int i = 0; i < all->n; i++) {
         struct str got = {0};

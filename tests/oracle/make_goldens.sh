@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs the independent float64 implementation on every model of write_models: make_goldens.sh WRITE_MODELS FOLDER PYTHON
+# Runs the independent float64 implementation on every model of write_models and on the demo model:
+# make_goldens.sh WRITE_MODELS DEMO.gguf FOLDER PYTHON
 set -eu
-write_models=$1 folder=$2 python=$3
+write_models=$1 demo=$2 folder=$3 python=$4
 here=$(dirname "$0")
 mkdir -p "$folder"
 "$write_models" "$folder" | while read -r name ids; do
@@ -11,3 +12,4 @@ mkdir -p "$folder"
 np.concatenate([np.load(p) for p in sys.argv[2:]]).astype("<f4").tofile(sys.argv[1])' "tests/golden/oracle_$name.bin" "$folder/off.npy" "$folder/on.npy"
     echo "$name"
 done
+"$python" "$here/demo_goldens.py" "$demo" "$folder" tests/golden/demo_oracle.bin
