@@ -44,7 +44,8 @@ static void test_drafts(void **state)
 {
     uint64_t rng = 77;
     for (int m = 0; m < KIT_MODEL_COUNT; m++) {
-        const struct ds4_options o = kit_options((enum kit_model)m);
+        struct ds4_options o = kit_options((enum kit_model)m);
+        o.prefill_chunk = 128;
         ds4_engine *g = kit_open(&o);
         ds4_session *s = kit_session(g);
         const int times = m == KIT_Q8 ? 100 : 30;
@@ -120,7 +121,8 @@ static void test_rewinds(void **state)
 {
     uint64_t rng = 5;
     for (int m = 0; m < KIT_MODEL_COUNT; m++) {
-        const struct ds4_options o = kit_options((enum kit_model)m);
+        struct ds4_options o = kit_options((enum kit_model)m);
+        o.prefill_chunk = 128;
         ds4_engine *g = kit_open(&o);
         ds4_session *s = kit_session(g);
         for (int i = 0; i < 50; i++) {
@@ -184,6 +186,30 @@ static void test_sync(void **state)
     kit_sync(s, kit_tokens(), 290);
     kit_check(s, KIT_F16, 290);
     ds4_session_free(s);
+    ds4_engine_close(g);
+}
+
+/* A history that went on differently leaves nothing behind, rewind points included. */
+static void test_other_history(void **state)
+{
+    struct ds4_options o = kit_options(KIT_Q8);
+    o.prefill_chunk = 128;
+    ds4_engine *g = kit_open(&o);
+    ds4_session *s = kit_session(g), *fresh = kit_session(g);
+    static int32_t ids[KIT_TRUTH];
+    memcpy(ids, kit_tokens(), sizeof ids);
+    ids[100] = other_token(100);
+    kit_sync(s, kit_tokens(), KIT_TRUTH);
+    kit_sync(s, ids, 650);
+    kit_rewind(s, 384);
+    kit_sync(fresh, ids, 384);
+    assert_memory_equal(ds4_session_logits(s), ds4_session_logits(fresh), KIT_VOCAB * sizeof(float));
+    assert_memory_not_equal(ds4_session_logits(s), kit_truth(KIT_Q8, 384), KIT_VOCAB * sizeof(float));
+    kit_sync(s, kit_tokens(), KIT_TRUTH);
+    kit_rewind(s, 256);
+    kit_check(s, KIT_Q8, 256);
+    ds4_session_free(s);
+    ds4_session_free(fresh);
     ds4_engine_close(g);
 }
 
@@ -374,11 +400,11 @@ static int clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drafts),        cmocka_unit_test(test_draft_among_others),
-        cmocka_unit_test(test_forks),         cmocka_unit_test(test_rewinds),
-        cmocka_unit_test(test_sync),          cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_budget),        cmocka_unit_test(test_snapshots),
-        cmocka_unit_test(test_bad_snapshots),
+        cmocka_unit_test(test_drafts),    cmocka_unit_test(test_draft_among_others),
+        cmocka_unit_test(test_forks),     cmocka_unit_test(test_rewinds),
+        cmocka_unit_test(test_sync),      cmocka_unit_test(test_other_history),
+        cmocka_unit_test(test_marks),     cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_snapshots), cmocka_unit_test(test_bad_snapshots),
     };
     return cmocka_run_group_tests(tests, NULL, clean);
 }
