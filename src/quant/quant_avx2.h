@@ -21,6 +21,10 @@ quant_tile_fn tile_f32_avx2, tile_f16_avx2, tile_bf16_avx2, tile_q8_0_avx2, tile
 #define UNROLL _Pragma("GCC unroll 8")
 #endif
 
+/* Ends an expression: the compiler may not regroup integer sums across it. GCC would make trees of the chains below,
+ * whose many intermediate values do not fit the registers. */
+#define KEEP(v) __asm__("" : "+x"(v))
+
 enum {
     ROWS = 8,      /* weight rows of a tile step */
     COLS = 4,      /* activation rows that share one pass over a slab */
@@ -30,7 +34,8 @@ enum {
 /* n pointers to rows first.. of a matrix; beyond the last row the last one is repeated. */
 INLINE void row_pointers(const void *base, size_t stride, int first, int n_rows, int n, const uint8_t **p)
 {
-    for (int i = 0; i < n; i++) {
+    UNROLL for (int i = 0; i < n; i++)
+    {
         const int r = first + i < n_rows ? first + i : n_rows - 1;
         p[i] = (const uint8_t *)base + (size_t)r * stride;
     }
@@ -100,6 +105,17 @@ INLINE void prefetch_rows(const uint8_t *const row[ROWS], size_t at, size_t byte
     for (int r = 0; r < ROWS; r++)
         for (size_t i = 0; i < bytes; i += 64)
             _mm_prefetch((const char *)(const void *)((uintptr_t)row[r] + ROWS * w_stride + at + i), _MM_HINT_T0);
+}
+
+/* Fields of activation rows of whole blocks, as act_d and act_bsums give them, without a call. */
+INLINE const float *row_d(const uint8_t *x, int k)
+{
+    return (const float *)(const void *)(x + k);
+}
+
+INLINE const int16_t *row_bsums(const uint8_t *x, int k)
+{
+    return (const int16_t *)(const void *)(x + k + k / 256 * 4);
 }
 
 INLINE void store_rows(float *out, __m256 v, int n)

@@ -158,6 +158,7 @@ INLINE void block_direct(enum qtype t, const uint8_t *b, const int8_t *q, __m256
         __m256i scale = spread32(p.scale + 2 * g);
         if (sub_block(t) == 16) scale = _mm256_shuffle_epi8(scale, halves);
         s = _mm256_add_epi32(s, _mm256_madd_epi16(pairs, scale));
+        KEEP(s);
     }
     *sum = s;
     *min = _mm256_madd_epi16(load256(p.min), bsums);
@@ -192,8 +193,8 @@ INLINE __m256 finish(enum qtype t, __m256 acc)
 
 INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], size_t w_stride, const uint8_t *x)
 {
-    const float *const d = act_d(ACT_Q8_K, x, k);
-    const int16_t *const bsums = act_bsums(x, k);
+    const float *const d = row_d(x, k);
+    const int16_t *const bsums = row_bsums(x, k);
     __m256 acc = _mm256_setzero_ps();
     for (int b = 0; b < k / 256; b++) {
         const size_t at = (size_t)b * block_bytes(t);
@@ -249,24 +250,33 @@ INLINE void slab_fill(enum qtype t, const uint8_t *const row[ROWS], size_t at, s
 }
 
 /* Slab times four activation blocks: exact sums per row. */
-INLINE void slab_sums(enum qtype t, const struct slab *s, const int8_t *const q[COLS], __m256i sum[COLS])
+INLINE void slab_sums(enum qtype t, const struct slab *s, const uint8_t *const q[COLS], size_t at, __m256i sum[COLS])
 {
     const int per_scale = sub_block(t) / 4, n = pair_sums(t);
-    UNROLL for (int c = 0; c < COLS; c++) sum[c] = _mm256_setzero_si256();
+    UNROLL for (int c = 0; c < COLS; c++)
+    {
+        sum[c] = _mm256_setzero_si256();
+    }
     for (int i = 0; i < 64; i += per_scale) {
         const __m256i scale = load256(s->scale[i / per_scale]);
         UNROLL for (int first = i; first < i + per_scale; first += n)
         {
             __m256i pairs[COLS];
-            UNROLL for (int c = 0; c < COLS; c++) pairs[c] =
-                _mm256_maddubs_epi16(load256(s->code[first]), spread32(q[c] + 4 * first));
-            UNROLL for (int j = first + 1; j < first + n; j++)
+            UNROLL for (int j = first; j < first + n; j++)
             {
                 const __m256i w = load256(s->code[j]);
-                UNROLL for (int c = 0; c < COLS; c++) pairs[c] =
-                    _mm256_add_epi16(pairs[c], _mm256_maddubs_epi16(w, spread32(q[c] + 4 * j)));
+                UNROLL for (int c = 0; c < COLS; c++)
+                {
+                    const __m256i p = _mm256_maddubs_epi16(w, spread32(q[c] + at + 4 * (size_t)j));
+                    pairs[c] = j == first ? p : _mm256_add_epi16(pairs[c], p);
+                    KEEP(pairs[c]);
+                }
             }
-            UNROLL for (int c = 0; c < COLS; c++) sum[c] = _mm256_add_epi32(sum[c], _mm256_madd_epi16(pairs[c], scale));
+            UNROLL for (int c = 0; c < COLS; c++)
+            {
+                sum[c] = _mm256_add_epi32(sum[c], _mm256_madd_epi16(pairs[c], scale));
+                KEEP(sum[c]);
+            }
         }
     }
 }
@@ -274,13 +284,11 @@ INLINE void slab_sums(enum qtype t, const struct slab *s, const int8_t *const q[
 INLINE void slab_columns(enum qtype t, const struct slab *s, int b, const uint8_t *const x[COLS], int k,
                          float acc[COLS][ROWS])
 {
-    const int8_t *q[COLS];
     __m256i sum[COLS], min[COLS];
-    for (int c = 0; c < COLS; c++) q[c] = (const int8_t *)x[c] + 256 * b;
-    slab_sums(t, s, q, sum);
+    slab_sums(t, s, x, 256 * (size_t)b, sum);
     UNROLL for (int c = 0; c < COLS; c++)
     {
-        const int16_t *const bsums = act_bsums(x[c], k) + 16 * b;
+        const int16_t *const bsums = row_bsums(x[c], k) + 16 * b;
         min[c] = _mm256_setzero_si256();
         UNROLL for (int i = 0; i < 8; i++) min[c] =
             _mm256_add_epi32(min[c], _mm256_madd_epi16(load256(s->min[i]), spread32(bsums + 2 * i)));
@@ -288,7 +296,7 @@ INLINE void slab_columns(enum qtype t, const struct slab *s, int b, const uint8_
     const __m256 d = _mm256_load_ps(s->d), dmin = has_min(t) ? _mm256_load_ps(s->dmin) : _mm256_setzero_ps();
     UNROLL for (int c = 0; c < COLS; c++)
     {
-        const __m256 yd = _mm256_set1_ps(act_d(ACT_Q8_K, x[c], k)[b]);
+        const __m256 yd = _mm256_set1_ps(row_d(x[c], k)[b]);
         const int offset = t == QT_Q6_K ? Q6_OFFSET : IQ2_OFFSET;
         _mm256_store_ps(acc[c], step(t, _mm256_load_ps(acc[c]), sum[c], min[c], d, dmin, yd, offset));
     }

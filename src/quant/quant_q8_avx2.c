@@ -61,7 +61,7 @@ INLINE __m256i pair_products(__m256i magnitude, __m256i w, __m256i a)
 INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], size_t w_stride, const uint8_t *x)
 {
     const __m256i ones = _mm256_set1_epi16(1);
-    const float *const d = act_d(ACT_Q8_0, x, k);
+    const float *const d = row_d(x, k);
     __m256 acc = _mm256_setzero_ps();
     size_t at = 0;
     for (int b = 0; b < k / 32; b++, at += block_bytes(t)) {
@@ -91,49 +91,58 @@ INLINE void slab_fill(enum qtype t, const uint8_t *const row[ROWS], int first, i
 }
 
 /* One block of a slab times four activation rows; q: their codes. */
-INLINE void slab_block(enum qtype t, const int8_t code[8][32], const int8_t *const q[COLS], __m256i sum[COLS])
+INLINE void slab_block(enum qtype t, const int8_t code[8][32], const uint8_t *const q[COLS], size_t at,
+                       __m256i sum[COLS])
 {
     const __m256i ones = _mm256_set1_epi16(1);
-    UNROLL for (int c = 0; c < COLS; c++) sum[c] = _mm256_setzero_si256();
-    UNROLL for (int j = 0; j < 8; j++)
+    UNROLL for (int c = 0; c < COLS; c++)
+    {
+        sum[c] = _mm256_setzero_si256();
+    }
+    UNROLL for (size_t j = 0; j < 8; j++)
     {
         const __m256i w = load256(code[j]), magnitude = _mm256_abs_epi8(w);
         UNROLL for (int c = 0; c < COLS; c++)
         {
-            const __m256i p = pair_products(magnitude, w, spread32(q[c] + 4 * j));
+            const __m256i p = pair_products(magnitude, w, spread32(q[c] + at + 4 * j));
             /* Eight pairs of 12 * 127 fit 16 bits, those of Q8_0 do not. */
             if (t == QT_Q8_0)
                 sum[c] = _mm256_add_epi32(sum[c], _mm256_madd_epi16(p, ones));
             else
                 sum[c] = _mm256_add_epi16(sum[c], p);
+            KEEP(sum[c]);
         }
     }
     if (t == QT_Q8_0) return;
-    UNROLL for (int c = 0; c < COLS; c++) sum[c] = _mm256_madd_epi16(sum[c], ones);
+    UNROLL for (int c = 0; c < COLS; c++)
+    {
+        sum[c] = _mm256_madd_epi16(sum[c], ones);
+    }
 }
 
 INLINE void slab_columns(enum qtype t, const struct slab *s, int first, int n_blocks, const uint8_t *const x[COLS],
                          int k, float acc[COLS][ROWS])
 {
-    const int8_t *q[COLS];
     const float *d[COLS];
     __m256 v[COLS];
-    for (int c = 0; c < COLS; c++) {
-        q[c] = (const int8_t *)x[c] + 32 * first;
-        d[c] = act_d(ACT_Q8_0, x[c], k) + first;
+    UNROLL for (int c = 0; c < COLS; c++)
+    {
+        d[c] = row_d(x[c], k) + first;
         v[c] = _mm256_load_ps(acc[c]);
     }
     for (int b = 0; b < n_blocks; b++) {
         __m256i sum[COLS];
-        slab_block(t, s->code[b], q, sum);
+        slab_block(t, s->code[b], x, 32 * (size_t)(first + b), sum);
         const __m256 dw = _mm256_load_ps(s->d[b]);
         UNROLL for (int c = 0; c < COLS; c++)
         {
             v[c] = step(t, v[c], sum[c], dw, _mm256_set1_ps(d[c][b]));
-            q[c] += 32;
         }
     }
-    for (int c = 0; c < COLS; c++) _mm256_store_ps(acc[c], v[c]);
+    UNROLL for (int c = 0; c < COLS; c++)
+    {
+        _mm256_store_ps(acc[c], v[c]);
+    }
 }
 
 INLINE void rows_slab(enum qtype t, int k, const uint8_t *const row[ROWS], const uint8_t *x, size_t x_stride, int n,
