@@ -7,6 +7,7 @@ import random
 import torch
 
 import corpus
+import tasks
 
 
 def encode(tok, seg):
@@ -56,41 +57,25 @@ def perplexity(res):
     return math.exp(sum(x[1] for r in res for x in r) / sum(x[2] for r in res for x in r))
 
 
-# ---------------------------------------------------- dense recall by distance
-BINS = (("1-64", 64), ("64-128", 128), ("128-256", 256), ("256-512", 512), ("512-1024", 1024), ("1024-2000", 2000))
-
-
 @torch.no_grad()
-def dense_by_distance(m, tok, plan=((120, 20), (250, 20), (500, 16), (1000, 16), (2000, 12)), seed=4242, **kw):
-    """How often the value is the arg-max where the answer names it, by the number of tokens back to
-    the nearest mention (the text, or an earlier answer).  plan: (tokens of the conversation, conversations).
-    'absent' counts the questions whose answer is that the text does not say."""
-    r = random.Random(seed)
-    size = lambda t: len(tok.encode(t))
-    hit = {k: [0, 0] for k, _ in BINS}
-    hit["absent"] = [0, 0]
-    for budget, n in plan:
-        for _ in range(n):
-            meta = []
-            nf = r.randrange(3, 7) if budget < 200 else r.randrange(4, max(5, min(60, budget // 12)))
-            seg = corpus.gen_dense(r, budget, size, 1.0, nf=nf, nq=16, meta=meta, spread=budget > 200)
-            at, ids = [], []
-            for t, _ in seg:
-                at.append(len(ids))
-                ids += tok.encode(t)
-            m.setup(**kw)
-            x = torch.full((1, (len(ids) + 127) // 128 * 128), 2)
-            x[0, :len(ids)] = torch.tensor(ids)
-            S = m.trunk(x)[0]
-            pos = torch.tensor([at[v] for v, _ in meta])
-            if len(pos) == 0:
-                continue
-            ok = m.logits(S[pos - 1]).argmax(-1) == x[0, pos]
-            for (v, f), good in zip(meta, ok.tolist()):
-                k = "absent" if f is None else next((b for b, top in BINS if at[v] - at[f] <= top), None)
-                if k:
-                    hit[k][0] += good
-                    hit[k][1] += 1
+def dense_by_distance(m, tok, plan=tasks.DENSE_PLAN, **kw):
+    """How often the value is the arg-max where the answer names it, and of how many."""
+    hit = {k: [0, 0] for k in [b for b, _ in tasks.BINS] + ["absent"]}
+    for seg, figure in tasks.dense(tok, plan):
+        at, ids = [], []
+        for t, _ in seg:
+            at.append(len(ids))
+            ids += tok.encode(t)
+        m.setup(**kw)
+        x = torch.full((1, (len(ids) + 127) // 128 * 128), 2)
+        x[0, :len(ids)] = torch.tensor(ids)
+        if not figure:
+            continue
+        pos = torch.tensor([at[v] for v in figure])
+        ok = m.logits(m.trunk(x)[0][pos - 1]).argmax(-1) == x[0, pos]
+        for k, good in zip(figure.values(), ok.tolist()):
+            hit[k][0] += good
+            hit[k][1] += 1
     return {k: [round(a / max(1, b), 3), b] for k, (a, b) in hit.items()}
 
 
@@ -111,66 +96,15 @@ def quick(m, tok, sim, n=16):
 
 
 # ------------------------------------------------------------- full evaluation
-def only_facts(r):
-    """A small-talk question that has one right answer."""
-    free = {x for _, ans, _ in corpus.TALK for x in ans}
-    while True:
-        q, t, a = corpus.talk_turn(r)
-        if a not in free and "tiny model" not in a and "very small model" not in a and not q.startswith(("Name ", "Tell me t", "Tell me f")):
-            return q, t, a
-
-
-def one(r, q, t, a, th):
-    c = corpus.Conv(r, corpus.system_text(r))
-    c.turn(q, t, a, th)
-    return c.seg
-
-
-def math_kind(kind, held, th):
-    def f(r):
-        while True:
-            q, t, a = corpus.math_turn(r, held)
-            word = " has " in q or "There are" in a or " left" in a
-            k = "word" if word else "mul" if "*" in a else "sub" if " - " in a else "add"
-            if k == kind:
-                return one(r, q, t, a, th)
-    return f
-
-
-def full(m, tok, sim=True, n=100, seed=20261):
+def full(m, tok, sim=True, n=100, seed=tasks.SEED):
     kw = dict(batch=4, fast=False, sim=sim, sparse=True)
     r = random.Random(seed)
     out = {}
-    out["recall_exact_by_text_length"] = {
-        str(b): rate(judge(m, tok, [corpus.gen_recall(r, b, 1, False, True) for _ in range(max(8, min(n, n * 700 // b)))],
-                           **{**kw, "batch": 1 if b > 1000 else 4}))
-        for b in (30, 60, 120, 250, 500, 900, 1500, 2500)}
-    out["recall_exact_any_position"] = {str(b): rate(judge(m, tok, [corpus.gen_recall(r, b, 3, False) for _ in range(n // 2)], **kw))
-                                        for b in (100, 400, 800)}
-    out["dense_recall_by_distance_accuracy_and_count"] = dense_by_distance(m, tok, fast=False, sim=sim, sparse=True)
-    for th in (False, True):
-        out["arithmetic_exact_" + ("thinking" if th else "direct")] = {
-            k: rate(judge(m, tok, [math_kind(k, True if k != "mul" else None, th)(r) for _ in range(n)], **kw)) for k in ("add", "sub", "mul", "word")}
-    tools = {}
-    for kind in ("bash", "read", "weather"):
-        for th in (False, True):
-            res = judge(m, tok, [corpus.gen_tool(r, 1, th, ["bash", "read", "get_weather"], kind) for _ in range(n // 2)], **kw)
-            k = kind + ("_thinking" if th else "")
-            tools[k + "_call"] = rate(res, lambda x: x[:1])
-            tools[k + "_answer"] = rate(res, lambda x: x[1:])
-    res = judge(m, tok, [corpus.gen_tool(r, 1, False, ["get_weather"], "bash") for _ in range(n // 2)], **kw)
-    tools["missing_tool_declined"] = rate(res)
-    c = []
-    for _ in range(n // 2):
-        s = corpus.gen_tool(r, 1, False, ["bash", "read", "get_weather"], "bash")[:1]
-        q, t, a = only_facts(r)
-        k = corpus.Conv(r)
-        k.seg = [(s[0][0].split(corpus.USER)[0], 0)]
-        k.turn(q, t, a, False)
-        c.append(k.seg)
-    tools["no_tool_needed_exact"] = rate(judge(m, tok, c, **kw))
-    out["tool_exact"] = tools
-    out["facts_exact"] = {("thinking" if th else "direct"): rate(judge(m, tok, [one(r, *only_facts(r), th) for _ in range(2 * n)], **kw)) for th in (False, True)}
+    for group, convs, figures in tasks.exact(r, n):
+        res = judge(m, tok, convs, **{**kw, "batch": 1 if figures[0][0] in ("1500", "2500") else 4})
+        for name, part in figures:
+            out.setdefault(group, {})[name] = rate(res, lambda x: x[part])
+    out[tasks.DENSE] = dense_by_distance(m, tok, fast=False, sim=sim, sparse=True)
     out["perplexity"] = {
         "story_direct": perplexity(judge(m, tok, [corpus.gen_chat(r, "story", False, False, 1) for _ in range(n)], **kw)),
         "story_thinking": perplexity(judge(m, tok, [corpus.gen_chat(r, "story", False, True, 1) for _ in range(n)], **kw)),
