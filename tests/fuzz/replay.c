@@ -51,8 +51,10 @@ int main(int argc, char **argv)
         if (f->d_name[0] == '.') continue;
         str_clear(&path);
         str_printf(&path, "tests/fuzz/corpus/%s/%s", name, f->d_name);
-        if (run_file(str_c(&path)) == 0) passed++;
-        else failed++;
+        if (run_file(str_c(&path)) == 0)
+            passed++;
+        else
+            failed++;
     }
     if (d) closedir(d);
     str_free(&path);
