@@ -99,13 +99,19 @@ INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows
     const int step = n_cols == 1 ? 4 : n_cols == 2 ? 3 : 2;
     for (int r = 0; r < n_rows; r += step) {
         row_pointers(w, w_stride, r, n_rows, step, wp);
-        if (n_cols == 1)
-            block(t, 4, 1, k, wp, n_rows - r, x, x_stride, 0, n_cols, out + r, out_stride);
-        else if (n_cols == 2)
-            block(t, 3, 2, k, wp, n_rows - r, x, x_stride, 0, n_cols, out + r, out_stride);
-        else
-            for (int c = 0; c < n_cols; c += 3)
+        if (n_cols == 1) block(t, 4, 1, k, wp, n_rows - r, x, x_stride, 0, n_cols, out + r, out_stride);
+        if (n_cols == 2) block(t, 3, 2, k, wp, n_rows - r, x, x_stride, 0, n_cols, out + r, out_stride);
+        if (n_cols <= 2) continue;
+        for (int c = 0; c < n_cols;) {
+            const int left = n_cols - c; /* by threes, and without a rest of one */
+            if (left == 2 || left == 4) {
+                block(t, 2, 2, k, wp, n_rows - r, x, x_stride, c, n_cols, out + r, out_stride);
+                c += 2;
+            } else {
                 block(t, 2, 3, k, wp, n_rows - r, x, x_stride, c, n_cols, out + r, out_stride);
+                c += 3;
+            }
+        }
     }
 }
 

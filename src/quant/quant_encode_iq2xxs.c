@@ -1,7 +1,7 @@
 /* Encoder of IQ2_XXS (spec gguf-and-quants 4.7). Levels t = 0, 1, 2 stand for the odd integers g = 1, 3, 5 of the
  * search and for the magnitudes 8, 25, 43 of the decoder. */
 #include <math.h>
-#include <threads.h>
+#include <pthread.h>
 #include "quant/quant_blocks.h"
 #include "quant/quant_fit.h"
 #include "quant/quant_internal.h"
@@ -18,7 +18,7 @@ static struct {
     int32_t at[TERNARY];
     uint8_t lists[LIST_BYTES];
 } nearby;
-static once_flag nearby_once = ONCE_FLAG_INIT;
+static pthread_once_t nearby_once = PTHREAD_ONCE_INIT;
 
 /* Sum of squared differences of two packed patterns of levels 0..2. */
 static int distance(uint32_t a, uint32_t b)
@@ -188,6 +188,6 @@ static void encode_block(const float *x, const float *importance, uint8_t *out)
 
 void quant_encode_iq2_xxs(const float *x, int64_t n, const float *importance, uint8_t *out)
 {
-    call_once(&nearby_once, nearby_make);
+    pthread_once(&nearby_once, nearby_make);
     for (int64_t i = 0; i < n; i += 256, out += IQ2_XXS_BYTES) encode_block(x + i, importance + i, out);
 }

@@ -142,26 +142,25 @@ INLINE __m256i codes(enum qtype t, const uint8_t *b, const struct prep *p, int g
 }
 
 /* One block times one activation block: lanes that add up to the sum of scaled products, and to the minimum term. */
-INLINE void block_direct(enum qtype t, const uint8_t *b, const int8_t *q, __m256i bsums, __m256i *sum, __m256i *min)
+INLINE void block_direct(enum qtype t, const uint8_t *b, const struct prep *p, const int8_t *q, __m256i bsums,
+                         __m256i *sum, __m256i *min)
 {
     /* The scale of the first 16 values in the lower half, that of the others in the upper. */
     const __m256i halves =
         _mm256_setr_epi64x(0x0100010001000100, 0x0100010001000100, 0x0302030203020302, 0x0302030203020302);
-    struct prep p;
-    prepare(t, b, &p);
     __m256i s = _mm256_setzero_si256();
     UNROLL for (int g = 0; g < 8; g++)
     {
         const __m256i a = load256(q + 32 * g);
-        const __m256i pairs = t == QT_IQ2_XXS ? _mm256_maddubs_epi16(grid32(b, g), _mm256_sign_epi8(a, signs32(&p, g)))
-                                              : _mm256_maddubs_epi16(codes(t, b, &p, g), a);
-        __m256i scale = spread32(p.scale + 2 * g);
+        const __m256i pairs = t == QT_IQ2_XXS ? _mm256_maddubs_epi16(grid32(b, g), _mm256_sign_epi8(a, signs32(p, g)))
+                                              : _mm256_maddubs_epi16(codes(t, b, p, g), a);
+        __m256i scale = spread32(p->scale + 2 * g);
         if (sub_block(t) == 16) scale = _mm256_shuffle_epi8(scale, halves);
         s = _mm256_add_epi32(s, _mm256_madd_epi16(pairs, scale));
         KEEP(s);
     }
     *sum = s;
-    *min = _mm256_madd_epi16(load256(p.min), bsums);
+    *min = _mm256_madd_epi16(load256(p->min), bsums);
 }
 
 INLINE size_t d_at(enum qtype t)
@@ -201,7 +200,11 @@ INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], s
         const __m256i bs = load256(bsums + 16 * b);
         __m256i sum[ROWS], min[ROWS];
         prefetch_rows(row, at, block_bytes(t), w_stride);
-        for (int r = 0; r < ROWS; r++) block_direct(t, row[r] + at, (const int8_t *)x + 256 * b, bs, &sum[r], &min[r]);
+        /* In two loops, so that the scales are long in memory when they are needed. */
+        struct prep p[ROWS];
+        for (int r = 0; r < ROWS; r++) prepare(t, row[r] + at, &p[r]);
+        for (int r = 0; r < ROWS; r++)
+            block_direct(t, row[r] + at, &p[r], (const int8_t *)x + 256 * b, bs, &sum[r], &min[r]);
         const __m256i m = t == QT_IQ2_XXS ? _mm256_setzero_si256() : lane_sums(min);
         const __m256 dmin = has_min(t) ? f16_of_rows(row, at + dmin_at(t)) : _mm256_setzero_ps();
         acc = step(t, acc, lane_sums(sum), m, f16_of_rows(row, at + d_at(t)), dmin, _mm256_set1_ps(d[b]),
