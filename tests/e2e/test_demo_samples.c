@@ -3,7 +3,6 @@
 #include "../support/demo_model.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "ds4.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,32 +28,21 @@ static char *field_read(FILE *f, const char *name)
 {
     char word[16];
     size_t n;
-    if (fscanf(f, "%15s %zu", word, &n) != 2 || strcmp(word, name) != 0 || fgetc(f) != '\n' || n > 1 << 20)
-        fail_msg("demo_samples.txt: no field %s", name);
-    char *text = mem_alloc(n + 1);
-    assert_int_equal(fread(text, 1, n, f), n);
-    assert_int_equal(fgetc(f), '\n');
-    text[n] = 0;
-    return text;
+    if (!demo_text_word(f, word) || strcmp(word, name) != 0 || fscanf(f, "%zu", &n) != 1) fail_msg("no field %s", name);
+    return demo_text_bytes(f, n);
 }
 
 static int samples_open(void **state)
 {
     static struct samples all;
-    FILE *f = fopen("tests/golden/demo_samples.txt", "r");
-    if (!f) fail_msg("tests/golden/demo_samples.txt is missing");
+    FILE *f = demo_text_open("tests/golden/demo_samples.txt");
+    size_t n;
+    char word[16];
     all.at = mem_alloc(64 * sizeof *all.at);
-    int c;
-    while ((c = fgetc(f)) != EOF) {
-        if (c == '#') {
-            while (fgetc(f) != '\n') {
-            }
-            continue;
-        }
-        ungetc(c, f);
-        assert_true(all.n < 64);
+    while (demo_text_word(f, word)) {
+        assert_true(all.n < 64 && !strcmp(word, "title") && fscanf(f, "%zu", &n) == 1);
         struct sample *s = &all.at[all.n++];
-        s->title = field_read(f, "title");
+        s->title = demo_text_bytes(f, n);
         s->prompt = field_read(f, "prompt");
         s->answer = field_read(f, "answer");
     }
@@ -77,25 +65,20 @@ static int samples_close(void **state)
 
 /* ---------------------------------------------------------------- asking */
 
-static void check(int rc, const struct ds4_error *e)
-{
-    if (rc < 0) fail_msg("%s", e->message);
-}
-
 /* Appends the greedy answer, its stop token included. */
 static void answer(ds4_engine *g, ds4_session *s, const char *prompt, int n_vocab, struct str *out)
 {
     struct ds4_tokens t = {0};
     struct ds4_error e = {0};
-    check(ds4_tokenize(g, prompt, strlen(prompt), true, &t, &e), &e);
-    check(ds4_session_sync(s, t.p, (int)t.n, NULL, NULL, NULL, &e), &e);
+    demo_tokenize(g, prompt, &t);
+    demo_sync(s, &t, t.n);
     for (int i = 0; i < ANSWER_MAX; i++) {
         const int32_t id = ds4_sample(ds4_session_logits(s), n_vocab, &(struct ds4_sampling){0}, t.n + (size_t)i);
         const char *bytes;
         const size_t n = ds4_token_bytes(g, id, &bytes);
         str_add(out, bytes, n);
         if (ds4_token_is_stop(g, id)) break;
-        check(ds4_session_submit(s, &id, 1, &e), &e);
+        assert_int_equal(ds4_session_submit(s, &id, 1, &e), 0);
         while (ds4_engine_step(g, &e) > 0) {
         }
         assert_int_equal(ds4_session_collect(s, NULL, &e), DS4_DONE);
@@ -103,30 +86,19 @@ static void answer(ds4_engine *g, ds4_session *s, const char *prompt, int n_voca
     ds4_tokens_free(&t);
 }
 
-static void quiet(void *arg, int level, const char *subject, const char *text)
-{
-    if (level == 0) print_message("%s: %s\n", subject, text);
-}
-
 /* one_session: the prompts are put to one session one after the other, which keeps what they have in common. */
 static void all_answers(const struct samples *all, const char *conversion, bool one_session)
 {
     char path[DEMO_PATH_MAX];
     demo_model_convert(conversion, path);
-    const char *const paths[] = {path};
-    struct ds4_error e = {0};
     struct ds4_model_info info;
-    ds4_engine *g;
+    ds4_engine *g = demo_engine_open(path, CTX);
     ds4_session *s = NULL;
     int wrong = 0;
-    check(ds4_engine_open(
-              &(struct ds4_options){.model_paths = paths, .n_model_paths = 1, .ctx = CTX, .threads = 2, .log = quiet},
-              &g, &e),
-          &e);
     ds4_engine_info(g, &info);
     for (int i = 0; i < all->n; i++) {
         struct str got = {0};
-        if (!s) check(ds4_session_create(g, CTX, &s, &e), &e);
+        if (!s) s = demo_session(g, CTX);
         answer(g, s, all->at[i].prompt, info.n_vocab, &got);
         if (strcmp(str_c(&got), all->at[i].answer) != 0) {
             print_message("%s\n  expected: %s\n  got:      %s\n", all->at[i].title, all->at[i].answer, str_c(&got));
