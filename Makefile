@@ -104,9 +104,12 @@ check-includes: ; @tools/check_includes.sh
 test: deps check-includes
 	@+$(SUBMAKE) TESTS="$(TESTS)" programs tests replays
 	@tests/run.sh $(TEST_BIN) $(REPLAY_BIN)
-# What is too slow for every change: the tests again with all sanitizers, and a minute per fuzz target.
+# What is too slow for every change: the demo model on all its tasks, the tests again with all sanitizers, and a minute
+# per fuzz target.
 nightly: deps check-includes
 	@+$(MAKE) MODE=release BUILD=build/release test
+	build/release/tests/model/test_demo_oracle all
+	build/release/tests/e2e/test_demo_accuracy all
 	@+$(MAKE) MODE=asan BUILD=build/asan test
 	@+$(MAKE) MODE=tsan BUILD=build/tsan test
 	@+$(MAKE) FUZZ_SECONDS=60 fuzz
@@ -144,7 +147,7 @@ help:
 	@echo "make demo       convert the demo model and talk to it"
 	@echo "make bench      build the benchmarks in bench/"
 	@echo "make fuzz       fuzz every reader of outside data, FUZZ_SECONDS=10 each (needs clang)"
-	@echo "make nightly    tests plain, with asan and with tsan, then a minute per fuzz target"
+	@echo "make nightly    tests plain, the demo model on all its tasks, tests with asan and with tsan, a minute per fuzz target"
 	@echo "make oracle     recompute the golden logits of the small test models and the demo model (PYTHON=python3 with numpy)"
 	@echo "make check-includes   includes that point upward"
 	@echo "make format     clang-format on all sources          make clean   remove build/"
