@@ -1,9 +1,14 @@
 /* Speed of the tile kernels and activation quantisers on one core, per type and kernel set. Not a test.
- * Build: make lib && cc -std=c11 -D_GNU_SOURCE -O2 -Iinclude -Isrc bench/bench_quant.c build/release/libds4.a -lm
- * -lpthread -o build/bench_quant Run:   build/bench_quant [type ...] "stream" reads weights that no cache holds (GB/s
- * of weights, one activation row); the other columns work on a small matrix (thousand million multiply-adds per second
- * for 1, 4, 8, 32 activation rows). Sets take turns and the best of several rounds counts, so that a busy machine hurts
- * them alike. */
+ *
+ * Build, in the root of the tree after "make lib":
+ *
+ *   cc -std=c11 -D_GNU_SOURCE -O2 -Isrc bench/bench_quant.c build/release/libds4.a -lm -pthread -o build/bench_quant
+ *
+ * Run: build/bench_quant [type ...]
+ *
+ * "GB/s" reads weights that no cache holds, with one activation row; the other columns work on a small matrix (thousand
+ * million multiply-adds per second for 1, 4, 8, 32 activation rows). Sets take turns and the best of several rounds
+ * counts, so that a busy machine hurts them alike. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
