@@ -236,10 +236,10 @@ static void run_compress(struct bench *b, const struct op_case *c)
     result_rings(b, 1, &state, span, 1e-6);
 }
 
-/* groups = heads, width, kind, ratio, top_k */
+/* groups = heads, width, kind, ratio, top_k; flag: all scores are equal */
 static void run_select(struct bench *b, const struct op_case *c)
 {
-    const float *q = kit_values(&b->k, (int64_t)b->h.n * c->groups * c->width, 1);
+    const float *q = kit_values(&b->k, (int64_t)b->h.n * c->groups * c->width, c->flag ? 0 : 1);
     const float *weight = kit_values(&b->k, (int64_t)b->h.n * c->groups, 1);
     bench_stores(b, kit_format(c->kind, c->width, 0), c->ratio, true);
     while (bench_step(b)) {
@@ -304,10 +304,12 @@ static void run_attention(struct bench *b, const struct op_case *c)
 
 /* ---------------------------------------------------------------- experts */
 
-/* rows = experts, k; flag: bias, other: table by token; width: not normalised if 0 */
+/* rows = experts, k; flag: bias, other: table by token; width: not normalised if 0; top_k: logits are whole numbers, so
+ * that many are equal */
 static void run_router(struct bench *b, const struct op_case *c)
 {
-    const float *logits = kit_values(&b->k, (int64_t)b->h.n * (c->rows + 1), 6);
+    float *logits = kit_values(&b->k, (int64_t)b->h.n * (c->rows + 1), 6);
+    for (int i = 0; c->top_k && i < b->h.n * (c->rows + 1); i++) logits[i] = floorf(logits[i]);
     struct dev_mat *bias = c->flag ? kit_vector(&b->k, c->rows, NULL) : NULL;
     int32_t table[11 * 8];
     for (int i = 0; i < 11 * c->k; i++)
@@ -636,6 +638,14 @@ static const struct op_case cases[] = {
      .ratio = 2,
      .top_k = 1,
      .far = true},
+    {.op = "select",
+     .run = run_select,
+     .groups = 2,
+     .width = 32,
+     .kind = ROWFMT_FP4,
+     .ratio = 4,
+     .top_k = 5,
+     .flag = true},
 
     {.op = "attention", .run = run_attention, .groups = 1, .width = 16, .span = 1, .slack = 40},
     {.op = "attention", .run = run_attention, .groups = 3, .width = 37, .span = 8, .slack = 40},
@@ -685,6 +695,7 @@ static const struct op_case cases[] = {
     {.op = "router", .run = run_router, .rows = 8, .k = 3, .flag = true, .width = 1},
     {.op = "router", .run = run_router, .rows = 37, .k = 6, .flag = true},
     {.op = "router", .run = run_router, .rows = 257, .k = 8, .width = 1},
+    {.op = "router", .run = run_router, .rows = 61, .k = 7, .width = 1, .top_k = 1},
     {.op = "router", .run = run_router, .rows = 37, .k = 6, .other = true, .width = 1},
 
     MOE(QT_F32, QT_F32, 37, 19, 5, 2, .top_k = 20),

@@ -266,6 +266,13 @@ static void test_router(void **state)
     assert_memory_equal(ids, ((const int32_t[]){7, 6, 4}), 3 * sizeof *ids);
     close_to(w, (const double[]){.248779404, .724274268, .526946328}, 3, 1e-9);
 
+    a.bias = NULL; /* equal scores: the lower id first */
+    k.op->write_f64(k.stream, logits, 0, 1, (const double[]){1, 2, 2, 1, 2, 1, 2, 1});
+    k.op->router(k.stream, &a);
+    k.op->read_i32(k.stream, a.ids, 0, 1, ids);
+    assert_memory_equal(ids, ((const int32_t[]){1, 2, 4}), 3 * sizeof *ids);
+    k.op->write_f64(k.stream, logits, 0, 1, (const double[]){-2, -1, 0, 1, 2, 3, 4, -.5});
+
     static const double p[] = {.356269576,  .559697854,  .832554611,  1.145976303,
                                1.458399126, 1.746020433, 2.004532346, .688532486};
     const struct history h = {.count = {1}, .window = 1};
