@@ -93,7 +93,7 @@ static void conversation_judge(struct asker *a)
 static void part_read(FILE *f, struct asker *a, bool judged, bool value)
 {
     struct part p = {.figure = -1, .from = a->text.n};
-    size_t n;
+    size_t n = 0;
     if ((judged && fscanf(f, "%d", &p.figure) != 1) || fscanf(f, "%zu", &n) != 1) fail_msg("a line is damaged");
     char *text = demo_text_bytes(f, n);
     demo_tokenize(a->engine, text, &a->text);

@@ -27,7 +27,7 @@ struct samples {
 static char *field_read(FILE *f, const char *name)
 {
     char word[16];
-    size_t n;
+    size_t n = 0;
     if (!demo_text_word(f, word) || strcmp(word, name) != 0 || fscanf(f, "%zu", &n) != 1) fail_msg("no field %s", name);
     return demo_text_bytes(f, n);
 }
@@ -36,7 +36,7 @@ static int samples_open(void **state)
 {
     static struct samples all;
     FILE *f = demo_text_open("tests/golden/demo_samples.txt");
-    size_t n;
+    size_t n = 0;
     char word[16];
     all.at = mem_alloc(64 * sizeof *all.at);
     while (demo_text_word(f, word)) {
