@@ -1,12 +1,14 @@
 /* Cutting of tiles: see cpu_tile.h. */
 #include "device/cpu/cpu_tile.h"
 
-/* Activation bytes that stay in a second-level cache beside the weights that stream through it. */
-enum { BLOCK_BYTES = 512 << 10, TASK_BYTES = 128 << 10 };
+/* Activation bytes that stay in a second-level cache beside the weights that stream through it; rows that kernels
+ * multiply with one unpacking of the weights. */
+enum { BLOCK_BYTES = 640 << 10, BLOCK_ROWS = 64, TASK_BYTES = 128 << 10 };
 
 void cpu_tile_run(const struct cpu_tile *q, int64_t r0, int n)
 {
-    const int step = q->x_stride ? (int)max_i64(8, (int64_t)(BLOCK_BYTES / q->x_stride) / 8 * 8) : q->n_cols;
+    const int64_t fit = q->x_stride ? (int64_t)(BLOCK_BYTES / q->x_stride) / 8 * 8 : BLOCK_ROWS;
+    const int step = (int)min_i64(BLOCK_ROWS, max_i64(8, fit));
     float *out = q->out;
     while (n > 0) {
         const int m = (int)min_i64(n, q->w->ne[1] - r0 % q->w->ne[1]); /* up to the end of this matrix */

@@ -97,28 +97,60 @@ V8_INLINE v8f v8_fma(v8f a, v8f b, v8f c)
 #endif
 }
 
-/* Eight bytes as integers, and back (values 0..255). */
-V8_INLINE v8i v8_from_bytes(const uint8_t *p)
+/* n (1..8) bytes or 16-bit numbers as integers, the other lanes zero; and integers 0..255 as bytes. */
+V8_INLINE v8i v8_from_bytes(const uint8_t *p, int n)
 {
-    v8b b;
-    memcpy(&b, p, sizeof b);
-    return __builtin_convertvector(b, v8i);
+    uint8_t t[8] = {0};
+    if (n >= 8)
+        memcpy(t, p, 8);
+    else
+        memcpy(t, p, (size_t)n);
+#ifdef __AVX2__
+    return (v8i)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)t));
+#else
+    return (v8i){t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]};
+#endif
 }
 
-V8_INLINE v8i v8_from_halves(const uint16_t *p)
+V8_INLINE v8i v8_from_halves(const uint8_t *p, int n)
 {
-    v8h h;
-    memcpy(&h, p, sizeof h);
-    return __builtin_convertvector(h, v8i);
+    uint16_t t[8] = {0};
+    if (n >= 8)
+        memcpy(t, p, 16);
+    else
+        memcpy(t, p, 2 * (size_t)n);
+#ifdef __AVX2__
+    return (v8i)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)t));
+#else
+    return (v8i){t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]};
+#endif
 }
 
-V8_INLINE void v8_to_bytes(uint8_t *p, v8i a)
+V8_INLINE void v8_to_bytes(uint8_t *p, v8i a, int n)
 {
-    const v8b b = __builtin_convertvector(a, v8b);
-    memcpy(p, &b, sizeof b);
+    uint8_t t[8];
+#ifdef __AVX2__
+    const __m128i h = _mm_packus_epi32(_mm256_castsi256_si128((__m256i)a), _mm256_extracti128_si256((__m256i)a, 1));
+    _mm_storel_epi64((__m128i *)(void *)t, _mm_packus_epi16(h, h));
+#else
+    for (int i = 0; i < 8; i++) t[i] = (uint8_t)a[i];
+#endif
+    if (n >= 8)
+        memcpy(p, t, 8);
+    else
+        memcpy(p, t, (size_t)n);
 }
 
 #define v8_shuffle(a, ...) __builtin_shufflevector(a, a, __VA_ARGS__)
+
+/* Keeps a loaded vector in a register: the compiler would load it once per use, and loads are what limits the loop. */
+V8_INLINE v8f v8_keep(v8f a)
+{
+#ifdef __AVX2__
+    __asm__("" : "+x"(a));
+#endif
+    return a;
+}
 
 /* Sum of eight lanes by the tree i + (i+4), + (i+2), + (i+1). */
 V8_INLINE float v8_sum(v8f a)
