@@ -91,6 +91,7 @@ int anchors_next_mark(const struct anchors *a, int pos)
 static void marks_pass(struct anchors *a, int pos)
 {
     const int i = mark_index(a, pos + 1);
+    if (i == 0) return;
     a->n_mark -= i;
     memmove(a->mark, a->mark + i, (size_t)a->n_mark * sizeof *a->mark);
 }
