@@ -197,6 +197,7 @@ struct attention_scratch {
     float *acc;            /* [part_heads][padded] */
     float *z;              /* [most_seen][part_pad] */
     float *max, *sum, *by; /* [part_pad] */
+    const float *heads;    /* of the query: in its buffer, or padded in q */
 };
 
 static struct attention_scratch scratch_carve(struct carve *c, const struct attention_job *j)
@@ -237,11 +238,7 @@ static void tile_rows(const struct attention_job *j, const struct query *q, int6
 static void load_heads(const struct attention_job *j, int i, int head0, int n_heads, struct attention_scratch *t)
 {
     const float *q = buf_floats(j->a->q, i) + (size_t)head0 * (size_t)j->width;
-    for (int h = 0; h < n_heads; h++, q += j->width) {
-        float *to = t->q + (size_t)h * (size_t)j->padded;
-        memcpy(to, q, (size_t)j->width * sizeof *to);
-        for (int v = j->width; v < j->padded; v++) to[v] = 0;
-    }
+    t->heads = cpu_pad_rows(q, n_heads, j->width, j->padded, t->q);
     memset(t->acc, 0, (size_t)n_heads * (size_t)j->padded * sizeof *t->acc);
     for (int h = 0; h < j->part_pad; h++) {
         t->max[h] = h >= n_heads ? 0 : j->a->sinks ? j->a->sinks->f32[head0 + h] : -INFINITY;
@@ -270,8 +267,12 @@ static void attend(const struct attention_job *j, int i, int head0, int n_heads,
     for (int64_t first = 0; first < n; first += CPU_TILE) {
         const int m = (int)min_i64(CPU_TILE, n - first);
         tile_rows(j, q, first, m, false, t->kept, row);
-        const struct cpu_scores s = {
-            .row = row, .n_rows = m, .width = j->padded, .q = t->q, .n_heads = n_heads, .q_stride = (size_t)j->padded};
+        const struct cpu_scores s = {.row = row,
+                                     .n_rows = m,
+                                     .width = j->padded,
+                                     .q = t->heads,
+                                     .n_heads = n_heads,
+                                     .q_stride = (size_t)j->padded};
         j->k->attention_scores(&s, (float)j->a->scale, t->z + first * j->part_pad, j->part_pad, t->max);
     }
     for (int64_t first = 0; first < n; first += CPU_TILE) {

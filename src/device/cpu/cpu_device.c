@@ -45,6 +45,17 @@ void *cpu_shared_scratch(struct dev_stream *s, size_t bytes)
     return scratch_grow(s, &c->shared, bytes + 64) ? c->shared.p : NULL;
 }
 
+const float *cpu_pad_rows(const float *x, int n, int width, int padded, float *to)
+{
+    if (width == padded) return x;
+    for (int i = 0; i < n; i++, x += width) {
+        float *row = to + (size_t)i * (size_t)padded;
+        memcpy(row, x, (size_t)width * sizeof *row);
+        for (int v = width; v < padded; v++) row[v] = 0;
+    }
+    return to;
+}
+
 struct range_job {
     cpu_range_fn *fn;
     void *arg;

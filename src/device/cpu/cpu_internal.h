@@ -153,6 +153,9 @@ static inline void *carve_take(struct carve *c, size_t bytes)
     return p;
 }
 
+/* n rows of width floats as rows of padded ones: as they lie if nothing has to be added, else copied to `to`. */
+const float *cpu_pad_rows(const float *x, int n, int width, int padded, float *to);
+
 /* Calls fn on ranges that cover [0, n); cost: of one item, about the floats it touches. Little work is done in place.
  */
 typedef void cpu_range_fn(void *arg, int64_t from, int64_t to, int thread);

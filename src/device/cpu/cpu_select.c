@@ -21,9 +21,10 @@ static int64_t query_visible(const struct select_job *j, int i)
     return compressed_visible(j->s->rows->pos[j->row0 + i], j->a->ratio);
 }
 
-/* Thread scratch: decoded tile, padded query heads, weights. */
+/* Thread scratch: decoded tile, padded heads, weights. */
 struct select_scratch {
     float *rows, *q, *w;
+    const float *heads; /* of the query: in its buffer, or padded in q */
 };
 
 static struct select_scratch select_carve(struct carve *c, const struct select_job *j)
@@ -35,16 +36,12 @@ static struct select_scratch select_carve(struct carve *c, const struct select_j
     return t;
 }
 
-/* Query head values and weights as the kernel wants them. */
+/* Query heads and weights as the kernel wants them. */
 static void query_load(const struct select_job *j, int i, struct select_scratch *t)
 {
     const float *q = buf_floats(j->a->q, j->row0 + i), *w = buf_floats(j->a->weight, j->row0 + i);
-    for (int h = 0; h < j->heads; h++) {
-        float *to = t->q + (size_t)h * (size_t)j->padded;
-        memcpy(to, q + (size_t)h * (size_t)j->width, (size_t)j->width * sizeof *to);
-        for (int v = j->width; v < j->padded; v++) to[v] = 0;
-        t->w[h] = w[h] * (float)j->a->scale;
-    }
+    t->heads = cpu_pad_rows(q, j->heads, j->width, j->padded, t->q);
+    for (int h = 0; h < j->heads; h++) t->w[h] = w[h] * (float)j->a->scale;
 }
 
 static void score_tile(const struct select_job *j, int64_t first, struct select_scratch *t)
@@ -61,11 +58,12 @@ static void score_tile(const struct select_job *j, int64_t first, struct select_
     for (int i = 0; i < j->n; i++) {
         const int seen = (int)min_i64(m, query_visible(j, i) - first);
         if (seen <= 0) continue;
+        /* A single query stays loaded for all tiles of a task. */
         if (j->n > 1 || first % (TILES_PER_TASK * CPU_TILE) == 0) query_load(j, i, t);
         const struct cpu_scores s = {.row = row,
                                      .n_rows = seen,
                                      .width = j->padded,
-                                     .q = t->q,
+                                     .q = t->heads,
                                      .n_heads = j->heads,
                                      .q_stride = (size_t)j->padded};
         k->index_scores(&s, t->w, j->score + i * j->visible + first);
