@@ -157,18 +157,16 @@ static int buffers_create(struct ds4_engine *g, struct err *e)
 {
     const struct engine_shape s = engine_shape(g->plan.sessions, g->prefill_chunk);
     const struct dev_ops *op = g->dev->op;
-    const struct buf_desc decode = g->family->carry(g->model, s.decode_rows);
-    const struct buf_desc sweep = g->family->carry(g->model, g->prefill_chunk);
     const struct buf_desc logits = {.kind = BUF_FLOAT, .rows = s.logits_rows, .groups = 1, .width = g->n_vocab};
     g->stream = op->stream_create(g->dev);
-    g->carry_decode = op->buf_create(g->dev, &decode);
-    g->carry_sweep = op->buf_create(g->dev, &sweep);
     g->logits = op->buf_create(g->dev, &logits);
-    if (!g->stream || !g->carry_decode || !g->carry_sweep || !g->logits)
+    if (!g->stream || !g->logits)
         return err_set(e, ERR_MEMORY, "no memory for the buffers of steps of %d rows", s.rows);
-    int rc = g->family->scratch_create(g->model, s.rows, s.segments, &g->scratch, e);
-    if (rc == 0) rc = batch_create(g, &g->decode, s.decode_rows, s.decode_segments, g->carry_decode, e);
-    if (rc == 0) rc = batch_create(g, &g->sweep, g->prefill_chunk, 1, g->carry_sweep, e);
+    int rc = carry_create(g, s.decode_rows, &g->carry_decode, e);
+    if (rc == 0) rc = carry_create(g, g->prefill_chunk, &g->carry_sweep, e);
+    if (rc == 0) rc = g->family->scratch_create(g->model, s.rows, s.segments, &g->scratch, e);
+    if (rc == 0) rc = batch_create(g, &g->decode, s.decode_rows, s.decode_segments, &g->carry_decode, e);
+    if (rc == 0) rc = batch_create(g, &g->sweep, g->prefill_chunk, 1, &g->carry_sweep, e);
     return rc;
 }
 
@@ -222,8 +220,8 @@ void ds4_engine_close(ds4_engine *g)
     batch_free(&g->sweep);
     if (g->scratch) g->family->scratch_free(g->scratch);
     if (g->logits) g->dev->op->buf_free(g->logits);
-    if (g->carry_sweep) g->dev->op->buf_free(g->carry_sweep);
-    if (g->carry_decode) g->dev->op->buf_free(g->carry_decode);
+    carry_free(g, &g->carry_sweep);
+    carry_free(g, &g->carry_decode);
     if (g->stream) g->dev->op->stream_free(g->stream);
     if (g->model) g->family->unbind(g->model);
     if (g->bpe) bpe_free(g->bpe);

@@ -4,6 +4,35 @@
 #include <string.h>
 #include "base/mem.h"
 
+/* ---------------------------------------------------------------- carry */
+
+int carry_create(struct ds4_engine *g, int rows, struct carry *c, struct err *e)
+{
+    struct buf_desc part[CARRY_PARTS];
+    c->n = g->family->carry(g->model, rows, part);
+    for (int i = 0; i < c->n; i++)
+        if (!(c->part[i] = g->dev->op->buf_create(g->dev, &part[i])))
+            return err_set(e, ERR_MEMORY, "no memory for the buffers of steps of %d rows", rows);
+    return 0;
+}
+
+void carry_free(struct ds4_engine *g, struct carry *c)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->part[i]) g->dev->op->buf_free(c->part[i]);
+}
+
+uint64_t carry_bytes(const struct ds4_engine *g, int rows)
+{
+    struct buf_desc part[CARRY_PARTS];
+    uint64_t sum = 0;
+    const int n = g->family->carry(g->model, rows, part);
+    for (int i = 0; i < n; i++) sum += g->dev->op->buf_bytes(g->dev, &part[i]);
+    return sum;
+}
+
+/* ---------------------------------------------------------------- batches */
+
 enum { TABLE_COLUMNS = 8 }; /* token, segment, pos, rope_pos (three), raw_first, raw_last */
 
 uint64_t batch_bytes(int rows, int segments)
@@ -12,7 +41,8 @@ uint64_t batch_bytes(int rows, int segments)
     return (uint64_t)rows * row + (uint64_t)segments * (sizeof(struct segment) + 2 * sizeof(void *));
 }
 
-int batch_create(struct ds4_engine *g, struct batch *b, int rows, int segments, struct dev_buf *carry, struct err *e)
+int batch_create(struct ds4_engine *g, struct batch *b, int rows, int segments, const struct carry *carry,
+                 struct err *e)
 {
     const size_t n = (size_t)rows;
     *b = (struct batch){.cap_rows = rows, .cap_segments = segments};
@@ -27,7 +57,7 @@ int batch_create(struct ds4_engine *g, struct batch *b, int rows, int segments, 
     }
     b->token = b->table, b->segment = b->table + n, b->pos = b->table + 2 * n;
     b->raw_first = b->table + 3 * n, b->raw_last = b->table + 4 * n, b->rope_pos = b->table + 5 * n;
-    b->step = (struct step){.stream = g->stream, .state = b->state, .carry = carry, .scratch = g->scratch};
+    b->step = (struct step){.stream = g->stream, .state = b->state, .carry = carry->part, .scratch = g->scratch};
     b->step.rows = (struct rows){.token = b->token,
                                  .segment = b->segment,
                                  .pos = b->pos,
@@ -104,15 +134,15 @@ int batch_head(struct ds4_engine *g, struct batch *b, const int *row, int n, str
     return batch_check(g, b, e);
 }
 
-void batch_commit(struct ds4_engine *g, struct batch *b, int segment, int n)
+int batch_commit(struct ds4_engine *g, struct batch *b, int segment, int n, struct err *e)
 {
-    g->family->commit(g->model, &b->step, segment, n);
+    return g->family->commit(g->model, &b->step, segment, n, e);
 }
 
 void batch_drop(struct ds4_engine *g, struct batch *b)
 {
     dev_clear(g->stream);
-    for (int i = 0; b->prepared && i < b->step.rows.n_segments; i++) batch_commit(g, b, i, 0);
+    for (int i = 0; b->prepared && i < b->step.rows.n_segments; i++) (void)batch_commit(g, b, i, 0, NULL);
     batch_done(b);
 }
 

@@ -26,6 +26,15 @@ enum {
 
 /* ---------------------------------------------------------------- batches (engine_batch.c) */
 
+/* What crosses a layer border: the family's buffers for steps of some number of rows. */
+struct carry {
+    int n;
+    struct dev_buf *part[CARRY_PARTS];
+};
+int carry_create(struct ds4_engine *g, int rows, struct carry *c, struct err *e);
+void carry_free(struct ds4_engine *g, struct carry *c);
+uint64_t carry_bytes(const struct ds4_engine *g, int rows);
+
 /* One evaluation in flight: the row table, and how far it is. Borrows carry, scratch and stream. */
 struct batch {
     struct step step; /* rows.n and rows.n_segments count what was added */
@@ -40,7 +49,8 @@ struct batch {
     struct ds4_session **owner; /* [cap_segments] owned list of borrowed sessions */
 };
 
-int batch_create(struct ds4_engine *g, struct batch *b, int rows, int segments, struct dev_buf *carry, struct err *e);
+int batch_create(struct ds4_engine *g, struct batch *b, int rows, int segments, const struct carry *carry,
+                 struct err *e);
 void batch_free(struct batch *b);
 /* Bytes that batch_create allocates. */
 uint64_t batch_bytes(int rows, int segments);
@@ -54,7 +64,7 @@ int batch_layer(struct ds4_engine *g, struct batch *b, struct err *e);
 /* Logits of n of its rows, into the engine's logits buffer. */
 int batch_head(struct ds4_engine *g, struct batch *b, const int *row, int n, struct err *e);
 /* The first n rows of a segment become history of the family's state. */
-void batch_commit(struct ds4_engine *g, struct batch *b, int segment, int n);
+int batch_commit(struct ds4_engine *g, struct batch *b, int segment, int n, struct err *e);
 /* Forgets the batch: nothing of it becomes history. The stream's error is emptied. */
 void batch_drop(struct ds4_engine *g, struct batch *b);
 /* Empties a batch whose segments are all committed. */
@@ -164,7 +174,7 @@ struct ds4_engine {
     void *log_arg;
 
     struct dev_stream *stream;
-    struct dev_buf *carry_decode, *carry_sweep;
+    struct carry carry_decode, carry_sweep;
     struct dev_buf *logits; /* [max(DRAFT_MAX, segments of a decode step)][n_vocab] */
     void *scratch;
 

@@ -23,12 +23,10 @@ uint64_t engine_session_bytes(const struct ds4_engine *g, int ctx)
 static uint64_t scratch_bytes(const struct ds4_engine *g, int sessions)
 {
     const struct engine_shape s = engine_shape(sessions, g->prefill_chunk);
-    const struct buf_desc decode = g->family->carry(g->model, s.decode_rows);
-    const struct buf_desc sweep = g->family->carry(g->model, g->prefill_chunk);
     const struct buf_desc logits = {.kind = BUF_FLOAT, .rows = s.logits_rows, .groups = 1, .width = g->n_vocab};
     const struct dev_ops *op = g->dev->op;
-    return g->family->scratch_bytes(g->model, s.rows, s.segments) + op->buf_bytes(g->dev, &decode) +
-           op->buf_bytes(g->dev, &sweep) + op->buf_bytes(g->dev, &logits) +
+    return g->family->scratch_bytes(g->model, s.rows, s.segments) + carry_bytes(g, s.decode_rows) +
+           carry_bytes(g, g->prefill_chunk) + op->buf_bytes(g->dev, &logits) +
            batch_bytes(s.decode_rows, s.decode_segments) + batch_bytes(g->prefill_chunk, 1);
 }
 

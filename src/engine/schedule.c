@@ -81,15 +81,19 @@ static int batch_finish(struct ds4_engine *g, struct batch *b, struct err *e)
         const int rc = batch_head(g, b, b->head_row, n_logits, e);
         if (rc) return rc;
     }
-    int next = 0;
+    int next = 0, failed = 0;
     for (int i = 0; i < b->step.rows.n_segments; i++) {
         const struct segment *seg = &b->segments[i];
         struct ds4_session *s = b->owner[i];
         const bool logits = next < n_logits && b->head_row[next] == seg->row0 + seg->n - 1;
         const bool cancelled = atomic_load(&s->cancel);
-        batch_commit(g, b, i, cancelled ? 0 : seg->n);
+        struct err why = {0};
+        const int rc = batch_commit(g, b, i, cancelled ? 0 : seg->n, &why);
         if (cancelled) {
             session_end(s, DS4_CANCELLED, NULL);
+        } else if (rc) {
+            session_end(s, DS4_FAILED, &why);
+            failed = err_set(e, rc, "%s", why.msg);
         } else {
             if (logits) g->dev->op->read_f32(g->stream, g->logits, next, 1, s->logits);
             session_advance(s, seg->n, logits);
@@ -99,7 +103,7 @@ static int batch_finish(struct ds4_engine *g, struct batch *b, struct err *e)
         next += logits;
     }
     batch_done(b);
-    return 0;
+    return failed;
 }
 
 static int decode_step(struct ds4_engine *g, struct err *e)

@@ -56,7 +56,7 @@ static int session_allocate(struct ds4_session *s, struct err *e)
     s->draft_logits = mem_try(DRAFT_MAX * row);
     if (!s->tokens || !s->logits || !s->draft_logits)
         return err_set(e, ERR_MEMORY, "no memory for a session of %d tokens", s->ctx);
-    const int rc = batch_create(g, &s->draft, DRAFT_MAX, 1, g->carry_decode, e);
+    const int rc = batch_create(g, &s->draft, DRAFT_MAX, 1, &g->carry_decode, e);
     return rc ? rc : g->family->state_create(g->model, s->ctx, &s->state, e);
 }
 

@@ -53,9 +53,10 @@ int ds4_session_commit(ds4_session *s, int n_keep, struct ds4_error *e)
         err_set(&err, ERR_ARG, "%d rows to keep of a draft of %d", n_keep, s->n_draft);
         return engine_error(e, &err);
     }
-    batch_commit(s->engine, &s->draft, 0, n_keep);
+    const int rc = batch_commit(s->engine, &s->draft, 0, n_keep, &err);
     batch_done(&s->draft);
     s->n_draft = 0;
+    if (rc) return engine_error(e, &err);
     if (n_keep == 0) return 0;
     const size_t row = (size_t)s->engine->n_vocab;
     memcpy(s->logits, s->draft_logits + (size_t)(n_keep - 1) * row, row * sizeof *s->logits);

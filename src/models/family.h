@@ -25,6 +25,8 @@ struct plan {
 };
 struct dev *plan_device(const struct plan *p, int layer, enum plan_part part);
 
+enum { CARRY_PARTS = 4 };
+
 struct bind_options {
     bool kv_sim_off; /* stored rows are not rounded */
     int draft_max;   /* most rows of a step of which any number may be committed */
@@ -33,9 +35,9 @@ struct bind_options {
 /* One evaluation in flight. The engine fills it; arrays live as long as the step. */
 struct step {
     struct dev_stream *stream;
-    struct rows rows;      /* raw_first, raw_last are written by prepare */
-    void *const *state;    /* [n_segments] session states */
-    struct dev_buf *carry; /* rows of the family's carry */
+    struct rows rows;             /* raw_first, raw_last are written by prepare */
+    void *const *state;           /* [n_segments] session states */
+    struct dev_buf *const *carry; /* the parts of the family's carry, rows 0..n-1 of each */
     void *scratch;
     const struct taps *taps; /* NULL: none */
 };
@@ -52,7 +54,8 @@ struct family {
     void (*describe)(const void *model, struct str *out); /* shape, for --inspect */
 
     /* Buffers for steps of up to n_rows rows and n_segments segments. */
-    struct buf_desc (*carry)(const void *model, int n_rows);
+    /* Parts of the carry; returns their number, at most CARRY_PARTS. Part 0 is what TAP_LAYER_OUT shows. */
+    int (*carry)(const void *model, int n_rows, struct buf_desc part[]);
     size_t (*scratch_bytes)(const void *model, int n_rows, int n_segments);
     int (*scratch_create)(const void *model, int n_rows, int n_segments, void **scratch, struct err *e);
     void (*scratch_free)(void *scratch);
@@ -71,8 +74,9 @@ struct family {
     void (*layer)(const void *model, struct step *s, int l);
     /* Logits of n chosen rows of the step -> FLOAT buffer [n][n_vocab]. At most scratch's n_rows. */
     void (*head)(const void *model, struct step *s, const int *row, int n, struct dev_buf *logits);
-    /* The first n rows of a segment become history. n = 0 drops them; bulk segments: 0 or all. */
-    void (*commit)(const void *model, struct step *s, int segment, int n);
+    /* The first n rows of a segment become history. n = 0 drops them and cannot fail; bulk segments: 0 or all. On error
+     * nothing of the segment is history. */
+    int (*commit)(const void *model, struct step *s, int segment, int n, struct err *e);
 
     /* Back to pos without help, where the state still holds what pos needs; false: it does not. */
     bool (*rewind)(void *state, int pos);

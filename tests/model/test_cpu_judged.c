@@ -322,14 +322,15 @@ static void rings_force(struct judged *j, const struct deepseek4_shape *s, int l
 static void layer_force(struct judged *j, int l, int n)
 {
     struct model_run *cpu = &j->run[CPU];
-    const struct buf_desc d = cpu->family->carry(cpu->model, n);
+    struct buf_desc d;
+    cpu->family->carry(cpu->model, n, &d);
     double *rows = mem_alloc((size_t)n * (size_t)(d.groups * d.width) * sizeof *rows);
-    cpu->dev->op->read_f64(cpu->stream, cpu->carry, 0, n, rows);
+    cpu->dev->op->read_f64(cpu->stream, cpu->carry[0], 0, n, rows);
     for (int k = 0; k < RUNS; k++) {
         struct model_run *r = &j->run[k];
         double *out[2] = {j->out[0][k], j->out[1][k]};
         const struct taps taps = {.wanted = 1 << TAP_ATTN_OUT | 1 << TAP_FFN_OUT, .fn = keep_output, .arg = out};
-        if (k != CPU) r->dev->op->write_f64(r->stream, r->carry, 0, n, rows);
+        if (k != CPU) r->dev->op->write_f64(r->stream, r->carry[0], 0, n, rows);
         r->step.taps = &taps;
         model_run_layer(r, l);
         r->step.taps = NULL;

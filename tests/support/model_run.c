@@ -42,7 +42,9 @@ void model_run_open(struct model_run *r, const char *path, const struct model_ru
     check(r->family->state_create(r->model, o->ctx ? o->ctx : 4096, &r->state, &e), &e);
     r->stream = r->dev->op->stream_create(r->dev);
     r->n_vocab = r->family->n_vocab(r->model);
-    r->carry = buffer(r, r->family->carry(r->model, r->rows_max));
+    struct buf_desc part[CARRY_PARTS];
+    r->n_carry = r->family->carry(r->model, r->rows_max, part);
+    for (int i = 0; i < r->n_carry; i++) r->carry[i] = buffer(r, part[i]);
     r->logits = buffer(r, (struct buf_desc){.kind = BUF_FLOAT, .rows = r->rows_max, .groups = 1, .width = r->n_vocab});
     int32_t **const arrays[] = {&r->token, &r->seg, &r->pos, &r->first, &r->last};
     for (int i = 0; i < 5; i++) *arrays[i] = mem_alloc((size_t)r->rows_max * sizeof(int32_t));
@@ -54,7 +56,7 @@ void model_run_close(struct model_run *r)
     int32_t *const arrays[] = {r->token, r->seg, r->pos, r->first, r->last, r->rope_pos};
     for (int i = 0; i < 6; i++) mem_free(arrays[i]);
     r->dev->op->buf_free(r->logits);
-    r->dev->op->buf_free(r->carry);
+    for (int i = 0; i < r->n_carry; i++) r->dev->op->buf_free(r->carry[i]);
     r->dev->op->stream_free(r->stream);
     r->family->state_free(r->state);
     r->family->scratch_free(r->scratch);
@@ -110,7 +112,8 @@ void model_run_head(struct model_run *r, double *logits)
 
 void model_run_commit(struct model_run *r, int n)
 {
-    r->family->commit(r->model, &r->step, 0, n);
+    struct err e = {0};
+    check(r->family->commit(r->model, &r->step, 0, n, &e), &e);
 }
 
 void model_run_all(struct model_run *r, const int32_t *ids, int n, int chunk, double *logits)

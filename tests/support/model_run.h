@@ -10,7 +10,8 @@ struct model_run {
     const struct family *family;
     void *model, *scratch, *state;
     struct dev_stream *stream;
-    struct dev_buf *carry, *logits;
+    struct dev_buf *carry[CARRY_PARTS], *logits;
+    int n_carry;
     int rows_max, draft_max, n_vocab;
     /* the step at work */
     struct step step;

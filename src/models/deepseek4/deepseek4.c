@@ -54,10 +54,11 @@ static int n_vocab(const void *model)
     return ((const struct deepseek4_model *)model)->shape.V;
 }
 
-static struct buf_desc carry(const void *model, int n_rows)
+static int carry(const void *model, int n_rows, struct buf_desc part[])
 {
     const struct deepseek4_shape *s = &((const struct deepseek4_model *)model)->shape;
-    return (struct buf_desc){.kind = BUF_FLOAT, .rows = n_rows, .groups = s->n, .width = s->D};
+    part[0] = (struct buf_desc){.kind = BUF_FLOAT, .rows = n_rows, .groups = s->n, .width = s->D};
+    return 1;
 }
 
 static void describe(const void *model, struct str *out)

@@ -75,8 +75,9 @@ static void hc_pre(const struct stage *g, struct dev_buf *streams, const struct 
 static void hc_post(const struct stage *g)
 {
     g->op->hc_expand(
-        g->st, &(struct hc_expand_args){
-                   .y = g->y->buf[S_Y], .gates = g->y->buf[S_MIX], .x = g->step->carry, .streams = g->s->n, .n = g->T});
+        g->st,
+        &(struct hc_expand_args){
+            .y = g->y->buf[S_Y], .gates = g->y->buf[S_MIX], .x = g->step->carry[0], .streams = g->s->n, .n = g->T});
 }
 
 /* ---------------------------------------------------------------- attention, spec 3.3 - 3.8 */
@@ -245,20 +246,20 @@ void deepseek4_layer_run(const void *model, struct step *step, int l)
     g.op->set_rows(g.st, &step->rows);
     segments_bind(&g);
 
-    hc_pre(&g, step->carry, &g.w->hc_attn, false);
+    hc_pre(&g, step->carry[0], &g.w->hc_attn, false);
     norm(&g, b[S_X], b[S_XN], g.w->attn_norm, 1, g.s->D);
     tap_at(step->taps, TAP_ATTN_IN, l, g.st, b[S_XN], g.T);
     attention(&g);
     tap_at(step->taps, TAP_ATTN_OUT, l, g.st, b[S_Y], g.T);
     hc_post(&g);
 
-    hc_pre(&g, step->carry, &g.w->hc_ffn, false);
+    hc_pre(&g, step->carry[0], &g.w->hc_ffn, false);
     norm(&g, b[S_X], b[S_XN], g.w->ffn_norm, 1, g.s->D);
     tap_at(step->taps, TAP_FFN_IN, l, g.st, b[S_XN], g.T);
     moe(&g);
     tap_at(step->taps, TAP_FFN_OUT, l, g.st, b[S_Y], g.T);
     hc_post(&g);
-    tap_at(step->taps, TAP_LAYER_OUT, l, g.st, step->carry, g.T);
+    tap_at(step->taps, TAP_LAYER_OUT, l, g.st, step->carry[0], g.T);
 }
 
 /* ---------------------------------------------------------------- ends of the model */
@@ -283,9 +284,9 @@ void deepseek4_embed(const void *model, struct step *step)
     const struct deepseek4_model *m = model;
     const struct dev_ops *op = step->stream->dev->op;
     op->set_rows(step->stream, &step->rows);
-    op->embed(
-        step->stream,
-        &(struct embed_args){.table = m->embedding.mat, .out = step->carry, .copies = m->shape.n, .n = step->rows.n});
+    op->embed(step->stream,
+              &(struct embed_args){
+                  .table = m->embedding.mat, .out = step->carry[0], .copies = m->shape.n, .n = step->rows.n});
 }
 
 void deepseek4_head(const void *model, struct step *step, const int *row, int n, struct dev_buf *logits)
@@ -294,15 +295,16 @@ void deepseek4_head(const void *model, struct step *step, const int *row, int n,
     struct stage g = stage_begin(m, step, n);
     struct dev_buf *const *b = g.y->buf;
     g.op->set_rows(g.st, &step->rows);
-    g.op->gather(g.st, &(struct gather_args){.x = step->carry, .out = b[S_HEAD], .row = row, .n = n});
+    g.op->gather(g.st, &(struct gather_args){.x = step->carry[0], .out = b[S_HEAD], .row = row, .n = n});
     hc_pre(&g, b[S_HEAD], &m->output_hc, true);
     norm(&g, b[S_X], b[S_XN], m->output_norm, 1, g.s->D);
     linear_input_renew(&g.y->head);
     linear(g.st, &g.y->head, &m->output, logits, n);
 }
 
-void deepseek4_commit(const void *model, struct step *step, int segment, int n)
+int deepseek4_commit(const void *model, struct step *step, int segment, int n, struct err *e)
 {
-    (void)model;
+    (void)model, (void)e;
     deepseek4_state_commit(step->state[segment], &step->rows.segments[segment], n);
+    return 0;
 }

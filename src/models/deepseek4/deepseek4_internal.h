@@ -161,6 +161,6 @@ int deepseek4_prepare(const void *model, struct step *s, struct err *e);
 void deepseek4_embed(const void *model, struct step *s);
 void deepseek4_layer_run(const void *model, struct step *s, int l);
 void deepseek4_head(const void *model, struct step *s, const int *row, int n, struct dev_buf *logits);
-void deepseek4_commit(const void *model, struct step *s, int segment, int n);
+int deepseek4_commit(const void *model, struct step *s, int segment, int n, struct err *e);
 
 #endif
