@@ -73,9 +73,9 @@ static void test_fp8_codes(void **state)
 static void test_fp8_scale(void **state)
 {
     (void)state;
-    double tiny[64] = {1e-5, -3e-8}; /* the largest value counts as 1e-4: scale 2^-22 */
+    double tiny[64] = {1e-5, -3e-8, 1.3 * 0x1p-31}; /* the largest value counts as 1e-4: scale 2^-22 */
     rounded(tiny, kit_format(ROWFMT_FP8, 64, 64));
-    close_to(tiny, (const double[]){40 * 0x1p-22, -0x1p-25}, 2, 0);
+    close_to(tiny, (const double[]){40 * 0x1p-22, -0x1p-25, 0x1p-31}, 3, 0);
     double edge[64] = {448, 0x1p-10}, above[64] = {448.0001, 0x1p-10};
     rounded(edge, kit_format(ROWFMT_FP8, 64, 64));
     rounded(above, kit_format(ROWFMT_FP8, 64, 64));
@@ -102,6 +102,9 @@ static void test_fp4(void **state)
     for (int i = 0; i < 32; i++) x[i] = 0.1 * i - 1.5;
     rounded(x, kit_format(ROWFMT_FP4, 32, 0));
     close_to(x, y, 32, 0);
+    double tiny[32] = {0x1p-127, 0x1p-128}; /* the largest value counts as 6*2^-126: scale 2^-126 */
+    rounded(tiny, kit_format(ROWFMT_FP4, 32, 0));
+    close_to(tiny, (const double[]){0x1p-127, 0}, 2, 0);
     double ties[32] = {6, .25, .75, 1.25, 1.75, 2.5, 3.5, 5, -5, -.75};
     rounded(ties, kit_format(ROWFMT_FP4, 32, 0));
     close_to(ties, (const double[]){6, 0, 1, 1, 2, 2, 4, 4, -4, -1}, 10, 0);
