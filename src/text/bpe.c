@@ -1,6 +1,7 @@
 #include "text/bpe.h"
 
 #include <string.h>
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "text/bpe_merge.h"
@@ -140,27 +141,26 @@ static void byte_tokens_find(struct bpe *b, const struct strmap *by_text)
 }
 
 /* "left right" -> the rule. Looks the joined text up in buffer, which has room for it. A rule that would make a special
- * token is left out: text must never become one. */
+ * token is left out: text must never become one. So is one that names texts that the vocabulary lacks (cut vocabularies
+ * keep the full list): it could never apply; *n_idle counts those. */
 static int merge_enter(struct bpe *b, const struct strmap *by_text, const struct bpe_text *merge, uint32_t rank,
-                       char *buffer, struct err *e)
+                       char *buffer, size_t *n_idle, struct err *e)
 {
     const char *const space = merge->n > 1 ? memchr(merge->p + 1, ' ', merge->n - 1) : NULL;
     const size_t n_left = space ? (size_t)(space - merge->p) : 0;
     const size_t n_right = space ? merge->n - n_left - 1 : 0;
     int32_t left = -1, right = -1, joined = -1;
-    bool known = n_right > 0;
-    if (known) {
-        memcpy(buffer, merge->p, n_left);
-        memcpy(buffer + n_left, space + 1, n_right);
-        known = text_id(by_text, merge->p, n_left, &left) && text_id(by_text, space + 1, n_right, &right) &&
-                text_id(by_text, buffer, n_left + n_right, &joined);
-    }
-    if (!known)
+    if (n_right == 0)
         return err_set(e, ERR_MODEL,
-                       "tokenizer: merge %u \"%.*s\" does not join two tokens of the vocabulary to a third; the "
-                       "vocabulary of the model file is damaged",
+                       "tokenizer: merge %u \"%.*s\" is not two texts with a space between; the vocabulary of the "
+                       "model file is damaged",
                        rank, (int)(merge->n < 80 ? merge->n : 80), merge->p);
-    if (!bpe_is_special(b, joined)) merge_table_put(b->merges, left, right, rank, joined);
+    memcpy(buffer, merge->p, n_left);
+    memcpy(buffer + n_left, space + 1, n_right);
+    const bool known = text_id(by_text, merge->p, n_left, &left) && text_id(by_text, space + 1, n_right, &right) &&
+                       text_id(by_text, buffer, n_left + n_right, &joined);
+    *n_idle += !known;
+    if (known && !bpe_is_special(b, joined)) merge_table_put(b->merges, left, right, rank, joined);
     return 0;
 }
 
@@ -174,7 +174,12 @@ static int merges_read(struct bpe *b, const struct strmap *by_text, const struct
     char *buffer = mem_try(longest);
     b->merges = merge_table_new(n_merges);
     int rc = buffer && b->merges ? 0 : out_of_memory(e);
-    for (size_t i = 0; rc == 0 && i < n_merges; i++) rc = merge_enter(b, by_text, &merges[i], (uint32_t)i, buffer, e);
+    size_t n_idle = 0;
+    for (size_t i = 0; rc == 0 && i < n_merges; i++)
+        rc = merge_enter(b, by_text, &merges[i], (uint32_t)i, buffer, &n_idle, e);
+    if (rc == 0 && n_idle)
+        log_msg(LOG_WARN, "tokenizer", "%zu of %zu merges name texts that the vocabulary lacks: ignored", n_idle,
+                n_merges);
     mem_free(buffer);
     return rc;
 }

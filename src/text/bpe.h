@@ -17,7 +17,8 @@ struct bpe_text {
 
 /* tokens[n_tokens]: texts in the byte alphabet; merges[n_merges]: "left right"; specials: texts of the family's special
  * tokens (those that the vocabulary lacks are ignored here; bpe_special says which exist). Of two tokens with the same
- * text the first counts. 0, ERR_MODEL (a merge whose parts or result the vocabulary lacks) or ERR_MEMORY. */
+ * text the first counts. Merges whose parts or result the vocabulary lacks are ignored with a warning. 0, ERR_MODEL
+ * (a merge without a space) or ERR_MEMORY. */
 int bpe_create(const struct bpe_text *tokens, size_t n_tokens, const struct bpe_text *merges, size_t n_merges,
                const char *const *specials, size_t n_specials, enum pretokenizer pre, struct bpe **out, struct err *e);
 void bpe_free(struct bpe *b);
