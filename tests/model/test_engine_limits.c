@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 #include "../support/engine_kit.h"
 #include "base/clock.h"
 #include "engine/engine_internal.h"
@@ -82,7 +83,8 @@ static struct {
     struct family family;
     const struct family *real;
     ds4_session *victim;
-    int layer_calls, cancel_at, fail_at, prepare_fails;
+    int layer_calls, cancel_at, fail_at;
+    bool prepare_fails, commit_fails;
 } hook;
 
 static void hooked_layer(const void *model, struct step *s, int l)
@@ -99,6 +101,13 @@ static int hooked_prepare(const void *model, struct step *s, struct err *e)
     return hook.real->prepare(model, s, e);
 }
 
+static int hooked_commit(const void *model, struct step *s, int segment, int n, struct err *e)
+{
+    const bool fails = hook.commit_fails && n > 0;
+    const int rc = hook.real->commit(model, s, segment, fails ? 0 : n, e);
+    return fails ? err_set(e, ERR_DEVICE, "rows were lost") : rc;
+}
+
 static void hook_into(ds4_engine *g)
 {
     memset(&hook, 0, sizeof hook);
@@ -106,6 +115,7 @@ static void hook_into(ds4_engine *g)
     hook.family = *g->family;
     hook.family.layer = hooked_layer;
     hook.family.prepare = hooked_prepare;
+    hook.family.commit = hooked_commit;
     g->family = &hook.family;
 }
 
@@ -230,18 +240,45 @@ static void test_failures(void **state)
     assert_int_equal(ds4_session_collect(b, NULL, NULL), DS4_DONE);
     kit_check(a, KIT_Q8, 60);
     kit_check(b, KIT_Q8, 87);
-    hook.prepare_fails = 1;
+    hook.prepare_fails = true;
     kit_submit(a, kit_tokens() + 60, 1);
     assert_int_equal(ds4_engine_step(g, &e), DS4_E_MEMORY);
     expect_failed(a, DS4_E_MEMORY, "no room");
     assert_int_equal(ds4_session_sync(a, kit_tokens(), 300, NULL, NULL, NULL, &e), DS4_E_MEMORY);
     assert_int_equal(ds4_session_draft(a, kit_tokens() + 60, 2, NULL, &e), DS4_E_MEMORY);
-    hook.prepare_fails = 0;
+    hook.prepare_fails = false;
+    hook.commit_fails = true;
+    kit_submit(a, kit_tokens() + 60, 1);
+    assert_int_equal(ds4_engine_step(g, &e), DS4_E_DEVICE);
+    expect_failed(a, DS4_E_DEVICE, "rows were lost");
+    assert_int_equal(ds4_session_sync(a, kit_tokens(), 300, NULL, NULL, NULL, &e), DS4_E_DEVICE);
+    assert_int_equal(ds4_session_draft(a, kit_tokens() + 60, 2, NULL, &e), 0);
+    assert_int_equal(ds4_session_commit(a, 2, &e), DS4_E_DEVICE);
+    kit_check(a, KIT_Q8, 60);
+    hook.commit_fails = false;
     kit_sync(a, kit_tokens(), 300);
     kit_check(a, KIT_Q8, 300);
     ds4_session_free(a);
     ds4_session_free(b);
     ds4_engine_close(g);
+}
+
+/* The file shrinks while the model is in use: the step says so instead of answering with what is left. */
+static void test_damaged_file(void **state)
+{
+    struct ds4_error e = {0};
+    const struct ds4_options o = kit_options(KIT_F16);
+    ds4_engine *g = kit_open(&o);
+    ds4_session *s = kit_session(g);
+    kit_sync(s, kit_tokens(), 40);
+    assert_int_equal(truncate(kit_path(KIT_F16), 8192), 0);
+    assert_int_equal(ds4_session_sync(s, kit_tokens(), 100, NULL, NULL, NULL, &e), DS4_E_IO);
+    assert_non_null(strstr(e.message, kit_path(KIT_F16)));
+    assert_int_equal(ds4_session_length(s), 40);
+    assert_int_equal(ds4_session_draft(s, kit_tokens() + 40, 1, NULL, &e), DS4_E_IO);
+    ds4_session_free(s);
+    ds4_engine_close(g);
+    kit_clean(); /* the next user gets a whole file */
 }
 
 /* ---------------------------------------------------------------- memory */
@@ -454,11 +491,17 @@ static int clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cancel_prefill), cmocka_unit_test(test_cancel_at_every_layer),
-        cmocka_unit_test(test_cancel_waiting), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_memory),         cmocka_unit_test(test_options),
-        cmocka_unit_test(test_arguments),      cmocka_unit_test(test_info),
-        cmocka_unit_test(test_text),           cmocka_unit_test(test_log),
+        cmocka_unit_test(test_cancel_prefill),
+        cmocka_unit_test(test_cancel_at_every_layer),
+        cmocka_unit_test(test_cancel_waiting),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_damaged_file),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_info),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_log),
     };
     return cmocka_run_group_tests(tests, NULL, clean);
 }
