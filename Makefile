@@ -126,6 +126,7 @@ demo: deps
 	@+$(SUBMAKE) programs build/demo.gguf
 	@tools/demo.sh $(BUILD)/ds4 build/demo.gguf
 build/demo.gguf: models/demo/model.safetensors models/demo/config.json models/demo/tokenizer.json | $(BUILD)/ds4-gguf
+	@mkdir -p $(@D)
 	$(BUILD)/ds4-gguf convert --overwrite models/demo -o $@
 bench: deps
 	@+$(SUBMAKE) benches
