@@ -10,7 +10,7 @@ ask() {
     printf '\n== %s\n\n' "$title"
     printf '%s\n' "$prompt" | sed 's/^/> /'
     printf '\n'
-    "$ds4" -m "$model" -p "$prompt" --temp 0 "$@"
+    "$ds4" -m "$model" -p "$prompt" --system "" --temp 0 "$@"
 }
 
 ask "A story" "Tell me a story about a fox who lost a lamp." --nothink
@@ -26,5 +26,5 @@ ask "A sum, with thinking" "What is 47 + 38?" --think
 
 if [ -t 0 ] && [ -t 1 ]; then
     printf '\n== Your turn (it knows little: stories, small sums, facts you tell it; Ctrl+D leaves)\n\n'
-    exec "$ds4" -m "$model" --temp 0 --nothink
+    exec "$ds4" -m "$model" --system "" --temp 0 --nothink
 fi

@@ -88,6 +88,7 @@ int chat_run(ds4_engine *g, const struct options *o, struct ds4_error *e)
         history(lines, &event, H_ENTER, line);
         turn(&c, line, (size_t)n);
     }
+    putchar('\n');
     history_end(lines);
     el_end(el);
     ds4_session_free(c.s);
