@@ -1,5 +1,6 @@
 #include "model_run.h"
 #include "base/mem.h"
+#include "shadow_device.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -31,7 +32,9 @@ void model_run_open(struct model_run *r, const char *path, const struct model_ru
     r->draft_max = 16;
     check(canonical_open(&path, 1, &(struct canonical_options){.kv_sim_off = o->kv_sim_off}, &r->canonical, &e), &e);
     check(pool_create(o->threads ? o->threads : 1, &r->pool, &e), &e);
-    check(dev_create(o->backend, r->pool, &r->dev, &e), &e);
+    check(strcmp(o->backend, "shadow") ? dev_create(o->backend, r->pool, &r->dev, &e)
+                                       : dev_shadow_create(r->pool, &r->dev, &e),
+          &e);
     r->family = family_of(canonical_family(r->canonical));
     const struct plan plan = {.dev = r->dev};
     check(r->family->bind(r->canonical, &plan,

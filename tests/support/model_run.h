@@ -20,7 +20,7 @@ struct model_run {
 };
 
 struct model_run_options {
-    const char *backend; /* "ref" or "cpu" */
+    const char *backend; /* "ref", "cpu", or "shadow": both at once, compared (shadow_device.h) */
     int threads;         /* of cpu; 0: 1 */
     bool kv_sim_off;
     int rows_max; /* most rows of a step; 0: 64 */
