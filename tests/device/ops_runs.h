@@ -253,8 +253,11 @@ static void run_select(struct bench *b, const struct op_case *c)
                                                            .top_k = c->top_k,
                                                            .out = out,
                                                            .n = b->n});
-        for (int i = 0; i < b->n; i++)
-            result_ids(b, out, 1 + c->top_k, i, (b->st.pos[i] + 1) / c->ratio > c->top_k ? 1 + c->top_k : 1);
+        for (int i = 0; i < b->n; i++) {
+            const int want = (b->st.pos[i] + 1) / c->ratio > c->top_k ? c->top_k : -1;
+            result_ids(b, out, 1 + c->top_k, i, want > 0 ? 1 + want : 1);
+            assert_true(b->out->v[b->out->n_values - (size_t)(want > 0 ? 1 + want : 1)] == want);
+        }
     }
 }
 

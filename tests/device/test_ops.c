@@ -273,7 +273,7 @@ static struct history history_of(const struct op_case *c, int T)
     return h;
 }
 
-static struct result *run_case(struct dev *d, int index, int T, int rows_per_step)
+static struct result *run_inputs(struct dev *d, int index, int T, int rows_per_step, bool extreme)
 {
     static struct bench b;
     const struct op_case *c = &cases[index];
@@ -281,6 +281,7 @@ static struct result *run_case(struct dev *d, int index, int T, int rows_per_ste
     kit_open(&b.k, d, 1000 + (uint64_t)index);
     b.h = history_of(c, T);
     b.rows_per_step = rows_per_step;
+    b.extreme = extreme;
     b.out = calloc(1, sizeof *b.out);
     assert_non_null(b.out);
     c->run(&b, c);
@@ -288,6 +289,11 @@ static struct result *run_case(struct dev *d, int index, int T, int rows_per_ste
     assert_true(b.out->n_values > 0);
     kit_close(&b.k);
     return b.out;
+}
+
+static struct result *run_case(struct dev *d, int index, int T, int rows_per_step)
+{
+    return run_inputs(d, index, T, rows_per_step, false);
 }
 
 static const char *case_name(int index, int T, const char *how)
@@ -397,6 +403,31 @@ static void test_cpu_threads_and_kernels(void **state)
     for (int i = 0; i < 2; i++) pool_free(pool[i]);
 }
 
+/* Infinities, what is not a number, and the largest and smallest values: nothing is read or written outside, selections
+ * stay selections, and one row's trouble is not another's. */
+static void test_extreme_inputs(void **state)
+{
+    (void)state;
+    struct pool *pool = threads(2);
+    struct dev *ref = ref_device(), *plain = cpu_device(pool, QUANT_SCALAR), *d = cpu_device(pool, quant_isa_best());
+    for (int i = 0; i < CASES; i++) {
+        struct result *want = run_inputs(d, i, 33, 33, true), *scalar = run_inputs(plain, i, 33, 33, true);
+        result_same_bits(want, scalar, case_name(i, 33, "scalar kernels, extreme inputs"));
+        free(scalar);
+        free(run_inputs(ref, i, 33, 33, true));
+        if (!cases[i].ahead) {
+            struct result *single = run_inputs(d, i, 33, 1, true);
+            result_same_bits(want, single, case_name(i, 33, "row by row, extreme inputs"));
+            free(single);
+        }
+        free(want);
+    }
+    ref->op->free(ref);
+    plain->op->free(plain);
+    d->op->free(d);
+    pool_free(pool);
+}
+
 #define OP(name)                                                                                                       \
     {                                                                                                                  \
 #name, offsetof(struct dev_ops, name)                                                                          \
@@ -430,7 +461,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_op_has_a_case),     cmocka_unit_test(test_ref_in_pieces),
         cmocka_unit_test(test_cpu_against_ref),         cmocka_unit_test(test_cpu_in_pieces),
-        cmocka_unit_test(test_cpu_threads_and_kernels),
+        cmocka_unit_test(test_cpu_threads_and_kernels), cmocka_unit_test(test_extreme_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The k best compressed rows of a query (spec deepseek-v4 3.6). Queries are taken in groups of rows of one session
  * whose scores fit in memory; tasks score tiles of index rows for all queries of the group, then each query picks its
  * best. */
+#include <math.h>
 #include <string.h>
 #include "device/cpu/cpu_internal.h"
 
@@ -80,10 +81,11 @@ static void score_task(void *arg, int task, int thread)
         score_tile(j, first + i * CPU_TILE, &t);
 }
 
-/* Order-preserving integer of a float: larger float, larger key. */
+/* Order-preserving integer of a float: larger float, larger key; what is not a number comes last, as in ref. */
 static uint32_t score_key(float f)
 {
     uint32_t u;
+    if (isnan(f)) f = -INFINITY;
     f += 0.0f; /* both zeros are equal */
     memcpy(&u, &f, sizeof u);
     return u & 0x80000000u ? ~u : u | 0x80000000u;

@@ -4,7 +4,7 @@
 
 /* ---------------------------------------------------------------- select */
 
-/* Scores of rows 0 .. n-1 of the store for row i. */
+/* Scores of rows 0 .. n-1 of the store for row i; what is not a number is the least, so that scores have an order. */
 static bool index_scores(struct dev_stream *s, const struct select_args *a, int i, int64_t n, double *score)
 {
     const struct dev_store *st = a->store[s->rows->segment[i]];
@@ -20,6 +20,7 @@ static bool index_scores(struct dev_stream *s, const struct select_args *a, int 
             const double dot = ref_dot(ref_row(a->q, i) + (size_t)h * q->width, row, q->width);
             score[c] += ref_row(a->weight, i)[h] * a->scale * (dot > 0 ? dot : 0);
         }
+        if (isnan(score[c])) score[c] = -INFINITY;
     }
     return true;
 }
