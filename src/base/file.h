@@ -26,7 +26,8 @@ void file_map_willneed(const struct file_map *m, uint64_t offset, uint64_t n);
 /* Reads a whole file (at most max bytes) into memory that the caller frees with mem_free; a zero byte follows. path "-" is stdin. */
 int file_read(const char *path, uint64_t max, char **data, size_t *n, struct err *e);
 
-/* Replaces path atomically: writes go to a temporary file in the same folder, commit flushes, fsyncs and renames. */
+/* Replaces path atomically: writes go to a temporary file in the same folder, commit flushes, fsyncs and renames. Links are
+ * followed; a device or a pipe is written to directly. A folder is an error at once. */
 struct file_writer;
 int file_writer_open(const char *path, struct file_writer **out, struct err *e);
 int file_writer_put(struct file_writer *w, const void *data, size_t n, struct err *e);

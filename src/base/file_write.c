@@ -1,4 +1,5 @@
-/* Atomic replacement: a temporary file beside the target, fsync, rename, fsync of the folder. */
+/* Atomic replacement: a temporary file beside the target, fsync, rename, fsync of the folder. What is no file (a
+ * device, a pipe) is never replaced: it is written to. */
 #include "base/file.h"
 #include "base/file_internal.h"
 #include "base/mem.h"
@@ -6,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,18 +16,16 @@ enum { BUFFER_BYTES = 1 << 20, MAX_TRIES = 1000 };
 
 struct file_writer {
     int fd;
-    char *path, *temp;
-    uint64_t at;     /* bytes accepted so far */
-    uint8_t *buffer; /* [BUFFER_BYTES], n_buffered not written yet */
+    char *path, *temp; /* temp NULL: path is no file and is written to directly */
+    uint64_t at;       /* bytes accepted so far */
+    uint8_t *buffer;   /* [BUFFER_BYTES], n_buffered not written yet */
     size_t n_buffered;
     struct err failed; /* the first failure; commit returns it */
 };
 
-/* Opens a file of a name that nobody has, with the mode of the target if there is one. */
-static int open_temp(struct file_writer *w)
+/* Opens a file of a name that nobody has, with the mode of the target if there is one (NULL: there is none). */
+static int open_temp(struct file_writer *w, const struct stat *target)
 {
-    struct stat st;
-    const bool replaces = !stat(w->path, &st) && S_ISREG(st.st_mode);
     for (int i = 0; i < MAX_TRIES; i++) {
         struct str name = {0};
         str_printf(&name, "%s.tmp-%ld-%d", w->path, (long)getpid(), i);
@@ -33,7 +33,7 @@ static int open_temp(struct file_writer *w)
         const int why = errno;
         if (w->fd >= 0) w->temp = mem_strdup(str_c(&name));
         str_free(&name);
-        if (w->fd >= 0) return replaces ? fchmod(w->fd, st.st_mode & 0777) : 0;
+        if (w->fd >= 0) return target ? fchmod(w->fd, target->st_mode & 0777) : 0;
         errno = why;
         if (why != EEXIST) break;
     }
@@ -48,6 +48,29 @@ static void writer_free(struct file_writer *w)
     mem_free(w);
 }
 
+/* A link stays; the file that it names is replaced. */
+static void follow_links(struct file_writer *w)
+{
+    char *real = realpath(w->path, NULL);
+    if (!real) return;
+    mem_free(w->path);
+    w->path = mem_strdup(real);
+    free(real);
+}
+
+static int open_target(struct file_writer *w, struct err *e)
+{
+    struct stat st;
+    const bool exists = !stat(w->path, &st);
+    if (exists && S_ISDIR(st.st_mode)) return err_set(e, ERR_IO, "%s: is a folder, not a file to write", w->path);
+    if (exists && !S_ISREG(st.st_mode)) {
+        w->fd = open(w->path, O_WRONLY | O_CLOEXEC);
+        return w->fd < 0 ? file_error(e, w->path, "open") : 0;
+    }
+    if (exists) follow_links(w);
+    return open_temp(w, exists ? &st : NULL) ? file_error(e, w->path, "create a file beside it to write to") : 0;
+}
+
 int file_writer_open(const char *path, struct file_writer **out, struct err *e)
 {
     *out = NULL;
@@ -55,13 +78,12 @@ int file_writer_open(const char *path, struct file_writer **out, struct err *e)
     w->fd = -1;
     w->path = mem_strdup(path);
     w->buffer = mem_alloc(BUFFER_BYTES);
-    if (open_temp(w)) {
-        const int rc = file_error(e, path, "create a file beside it to write to");
+    const int rc = open_target(w, e);
+    if (rc)
         file_writer_abort(w);
-        return rc;
-    }
-    *out = w;
-    return 0;
+    else
+        *out = w;
+    return rc;
 }
 
 static int write_all(struct file_writer *w, const uint8_t *p, size_t n)
@@ -125,11 +147,11 @@ static void sync_folder(const char *path)
 static int finish(struct file_writer *w)
 {
     if (w->failed.code || flush_buffer(w)) return w->failed.code;
-    if (fsync(w->fd)) return file_error(&w->failed, w->path, "write");
+    if (w->temp && fsync(w->fd)) return file_error(&w->failed, w->path, "write");
     const int rc = close(w->fd);
     w->fd = -1;
     if (rc) return file_error(&w->failed, w->path, "write");
-    if (rename(w->temp, w->path)) return file_error(&w->failed, w->path, "replace");
+    if (w->temp && rename(w->temp, w->path)) return file_error(&w->failed, w->path, "replace");
     return 0;
 }
 
@@ -140,7 +162,7 @@ int file_writer_commit(struct file_writer *w, struct err *e)
         file_writer_abort(w);
         return rc;
     }
-    sync_folder(w->path);
+    if (w->temp) sync_folder(w->path);
     writer_free(w);
     return 0;
 }

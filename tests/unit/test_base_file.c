@@ -262,6 +262,63 @@ static void writer_reports_a_refused_rename(void **state)
     assert_int_equal(files_in_folder(), 1);
 }
 
+/* What is no file stays what it is: a pipe gets the bytes. */
+static void writer_never_replaces_a_pipe(void **state)
+{
+    char cmd[600], got[250], *data;
+    struct err e = {0};
+    struct file_writer *w;
+    struct stat st;
+    size_t n;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    snprintf(got, sizeof got, "%s.got", path);
+    snprintf(cmd, sizeof cmd, "cat '%s' > '%s' &", path, got);
+    assert_int_equal(system(cmd), 0);
+    assert_int_equal(file_writer_open(path, &w, &e), 0);
+    assert_int_equal(file_writer_put(w, "text", 4, &e), 0);
+    assert_int_equal(file_writer_commit(w, &e), 0);
+    assert_int_equal(lstat(path, &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    for (n = 0; n < 4; usleep(1000)) {
+        assert_int_equal(file_read(got, 10, &data, &n, &e), 0);
+        if (n) assert_memory_equal(data, "text", n);
+        mem_free(data);
+    }
+    assert_int_equal(files_in_folder(), 2);
+}
+
+static void writer_follows_a_link(void **state)
+{
+    char target[250], *data;
+    struct err e = {0};
+    struct file_writer *w;
+    struct stat st;
+    size_t n;
+    put_bytes(3);
+    snprintf(target, sizeof target, "%s.target", path);
+    assert_int_equal(rename(path, target), 0);
+    assert_int_equal(symlink(target, path), 0);
+    assert_int_equal(file_writer_open(path, &w, &e), 0);
+    assert_int_equal(file_writer_put(w, "text", 4, &e), 0);
+    assert_int_equal(file_writer_commit(w, &e), 0);
+    assert_int_equal(lstat(path, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(file_read(target, 10, &data, &n, &e), 0);
+    assert_int_equal(n, 4);
+    mem_free(data);
+    assert_int_equal(files_in_folder(), 2);
+}
+
+static void writer_refuses_a_folder(void **state)
+{
+    struct err e = {0};
+    struct file_writer *w;
+    assert_int_equal(file_writer_open(folder, &w, &e), ERR_IO);
+    assert_null(w);
+    assert_non_null(strstr(e.msg, "is a folder"));
+    assert_int_equal(files_in_folder(), 0);
+}
+
 /* A full disk, played by the limit of file sizes: the first failure sticks and commit returns it. */
 static void writer_keeps_the_first_failure(void **state)
 {
@@ -298,6 +355,9 @@ int main(void)
         IN_FOLDER(writer_replaces_at_commit_only),
         IN_FOLDER(writer_abort_leaves_nothing),
         IN_FOLDER(writer_reports_a_refused_rename),
+        IN_FOLDER(writer_never_replaces_a_pipe),
+        IN_FOLDER(writer_follows_a_link),
+        IN_FOLDER(writer_refuses_a_folder),
         IN_FOLDER(writer_keeps_the_first_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
