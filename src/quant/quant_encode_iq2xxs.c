@@ -70,7 +70,7 @@ static int nearest_entry(const float *v, const float *a, float scale, float inv)
     int pattern = 0;
     for (int i = 7; i >= 0; i--) pattern = 3 * pattern + fit_clamp(fit_nearest(0.5f * (inv * v[i] - 1)), 0, 2);
     if (nearby.at[pattern] >= 0) return nearby.at[pattern];
-    const uint8_t *const list = nearby.lists - 1 - nearby.at[pattern];
+    const uint8_t *const list = nearby.lists + (-1 - nearby.at[pattern]);
     float best = INFINITY;
     int entry = list[1];
     for (int c = 1; c <= list[0]; c++) {

@@ -175,21 +175,22 @@ static float dot_iq2_xxs(int k, const uint8_t *w, const void *x)
     return acc * 0.125f;
 }
 
-static QUANT_TILE(tile_f32, tile, dot_f32) static QUANT_TILE(tile_f16, tile, dot_f16) static QUANT_TILE(tile_bf16, tile, dot_bf16) static QUANT_TILE(tile_q8_0, tile, dot_q8_0) static QUANT_TILE(
-    tile_q4_0, tile,
-    dot_q4_0) static QUANT_TILE(tile_mxfp4, tile,
-                                dot_mxfp4) static QUANT_TILE(tile_q2_k, tile,
-                                                             dot_q2_k) static QUANT_TILE(tile_q4_k, tile,
-                                                                                         dot_q4_k) static QUANT_TILE(tile_q5_k,
-                                                                                                                     tile,
-                                                                                                                     dot_q5_k) static QUANT_TILE(tile_q6_k,
-                                                                                                                                                 tile,
-                                                                                                                                                 dot_q6_k) static QUANT_TILE(tile_iq2_xxs,
-                                                                                                                                                                             tile,
-                                                                                                                                                                             dot_iq2_xxs)
+static quant_tile_fn tile_f32, tile_f16, tile_bf16, tile_q8_0, tile_q4_0, tile_mxfp4, tile_q2_k, tile_q4_k, tile_q5_k,
+    tile_q6_k, tile_iq2_xxs;
+QUANT_TILE(tile_f32, tile, dot_f32)
+QUANT_TILE(tile_f16, tile, dot_f16)
+QUANT_TILE(tile_bf16, tile, dot_bf16)
+QUANT_TILE(tile_q8_0, tile, dot_q8_0)
+QUANT_TILE(tile_q4_0, tile, dot_q4_0)
+QUANT_TILE(tile_mxfp4, tile, dot_mxfp4)
+QUANT_TILE(tile_q2_k, tile, dot_q2_k)
+QUANT_TILE(tile_q4_k, tile, dot_q4_k)
+QUANT_TILE(tile_q5_k, tile, dot_q5_k)
+QUANT_TILE(tile_q6_k, tile, dot_q6_k)
+QUANT_TILE(tile_iq2_xxs, tile, dot_iq2_xxs)
 
-    const quant_tile_table quant_tiles_scalar = {
-        [QT_F32] = tile_f32,   [QT_F16] = tile_f16,     [QT_BF16] = tile_bf16,       [QT_Q8_0] = tile_q8_0,
-        [QT_Q4_0] = tile_q4_0, [QT_MXFP4] = tile_mxfp4, [QT_Q2_K] = tile_q2_k,       [QT_Q4_K] = tile_q4_k,
-        [QT_Q5_K] = tile_q5_k, [QT_Q6_K] = tile_q6_k,   [QT_IQ2_XXS] = tile_iq2_xxs,
+const quant_tile_table quant_tiles_scalar = {
+    [QT_F32] = tile_f32,   [QT_F16] = tile_f16,     [QT_BF16] = tile_bf16,       [QT_Q8_0] = tile_q8_0,
+    [QT_Q4_0] = tile_q4_0, [QT_MXFP4] = tile_mxfp4, [QT_Q2_K] = tile_q2_k,       [QT_Q4_K] = tile_q4_k,
+    [QT_Q5_K] = tile_q5_k, [QT_Q6_K] = tile_q6_k,   [QT_IQ2_XXS] = tile_iq2_xxs,
 };
