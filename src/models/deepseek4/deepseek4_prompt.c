@@ -224,6 +224,7 @@ static bool is_rendered(const char *text, size_t n)
 
 const struct prompt_codec deepseek4_prompt = {
     .family = "deepseek4",
+    .pretokenizer = PRETOKENIZER_JOYAI,
     .specials = specials,
     .n_specials = sizeof specials / sizeof *specials,
     .stops = stops,
