@@ -132,14 +132,14 @@ static int copy_ids(const struct canonical *c, struct source *s, struct problems
     const size_t width = s->view.type == QT_I64 ? 8 : 4;
     int32_t *copy = mem_try_aligned((size_t)(K * rows) * sizeof *copy, 64);
     if (!copy) return no_memory(s, e);
-    int64_t bad = -1;
+    bool bad = false;
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t k = 0; k < K; k++) {
             const int64_t id = load_id(s->view.data + (size_t)r * s->view.stride[1] + (size_t)k * width, s->view.type);
-            if ((id < 0 || id >= E) && bad == -1) {
+            if ((id < 0 || id >= E) && !bad) {
                 problem(p, "%s: hash routing names expert %lld of %lld: pruned file without a new table", s->name,
                         (long long)id, (long long)E);
-                bad = id;
+                bad = true;
             }
             copy[r * K + k] = (int32_t)id;
         }
@@ -150,19 +150,19 @@ static int copy_ids(const struct canonical *c, struct source *s, struct problems
 
 /* ---- rows of the table */
 
-static bool other_blocks_have(const struct canonical *c, const struct tensor_row *row)
+static bool may_be_missing(const struct canonical *c, const struct tensor_row *row)
 {
+    if (row->flags & TENSOR_OPTIONAL) return true;
+    if (!(row->flags & TENSOR_ALL_OR_NONE)) return false;
     for (int l = 0; l < c->n_layers; l++)
-        if (dialect_find(c, l, row->stem)) return true;
-    return false;
+        if (dialect_find(c, l, row->stem)) return false;
+    return true;
 }
 
-static void missing(const struct canonical *c, const struct tensor_row *row, int layer, struct problems *p)
+static void missing(const struct tensor_row *row, int layer, struct problems *p)
 {
     char name[DIALECT_NAME];
     struct str also = {0};
-    if (row->flags & TENSOR_OPTIONAL) return;
-    if ((row->flags & TENSOR_ALL_OR_NONE) && !other_blocks_have(c, row)) return;
     dialect_name(name, row, layer);
     dialect_also(&also, row, layer);
     problem(p, "%s%s is missing", name, str_c(&also));
@@ -180,13 +180,14 @@ static void misshapen(const struct source *s, const int64_t want[4], struct prob
     problem(p, "%.*s is %s, expected %s", (int)s->t->name.n, s->t->name.p, have_text, want_text);
 }
 
-static int bind_one(struct canonical *c, const struct tensor_row *row, int layer, struct problems *p, struct err *e)
+static int bind_one(struct canonical *c, const struct tensor_row *row, int layer, bool optional, struct problems *p,
+                    struct err *e)
 {
     struct source *s = (struct source *)dialect_find(c, layer, row->stem);
     int64_t want[4];
     if (row->when && !row->when(c, layer)) return 0;
     if (!s) {
-        missing(c, row, layer, p);
+        if (!optional) missing(row, layer, p);
         return 0;
     }
     const int n_dims = dialect_shape(c, row, layer, want);
@@ -208,11 +209,12 @@ int dialect_bind(struct canonical *c, struct err *e)
     int rc = 0;
     for (int i = 0; i < c->family->n_tensors && rc == 0; i++) {
         const struct tensor_row *row = &c->family->tensors[i];
+        const bool optional = may_be_missing(c, row);
         if (row->scope == SCOPE_MODEL) {
-            rc = bind_one(c, row, -1, &p, e);
+            rc = bind_one(c, row, -1, optional, &p, e);
             continue;
         }
-        for (int l = 0; l < c->n_layers && rc == 0; l++) rc = bind_one(c, row, l, &p, e);
+        for (int l = 0; l < c->n_layers && rc == 0; l++) rc = bind_one(c, row, l, optional, &p, e);
     }
     const int refused = problems_end(&p, e);
     return rc ? rc : refused;

@@ -5,6 +5,8 @@
 #define IK    "ik_llama.cpp"
 #define EARLY "early fork"
 
+enum { MOST_DRAFT_BLOCKS = 64 };
+
 /* ---- what shapes say */
 
 static int64_t int_key(const struct canonical *c, const char *key)
@@ -71,9 +73,11 @@ static bool expert_width(const struct canonical *c, int l, double *v)
     return say(dialect_ne(c, l, "ffn_down_exps", 0), v);
 }
 
+/* A file without the tensor is refused for that: the usual width, as wide as a routed expert, stands in until then. */
 static bool shared_width(const struct canonical *c, int l, double *v)
 {
-    return say(dialect_ne(c, 0, "ffn_gate_shexp", 1), v);
+    const int64_t all = dialect_ne(c, 0, "ffn_gate_shexp", 1);
+    return say(all ? all : canonical_int_at(c, "expert_feed_forward_length", 0), v);
 }
 
 static bool shared_experts(const struct canonical *c, int l, double *v)
@@ -82,13 +86,21 @@ static bool shared_experts(const struct canonical *c, int l, double *v)
     return all % F == 0 && say(all / F, v);
 }
 
-/* Leading blocks with a table. */
+static bool any_block_has(const struct canonical *c, const char *stem)
+{
+    for (int l = 0; l < canonical_n_layers(c); l++)
+        if (dialect_ne(c, l, stem, 0) > 0) return true;
+    return false;
+}
+
+/* Leading blocks with a table. Where the first block without one has no selection bias either, though others do, a table
+ * is missing: nothing is derived, and the key names the hole. */
 static bool hash_layers(const struct canonical *c, int l, double *v)
 {
     int n = 0;
     while (n < canonical_n_layers(c) && dialect_ne(c, n, "ffn_gate_tid2eid", 0) > 0) n++;
     *v = n;
-    return true;
+    return n == canonical_n_layers(c) || dialect_ne(c, n, "exp_probs_b", 0) > 0 || !any_block_has(c, "exp_probs_b");
 }
 
 static bool used_experts(const struct canonical *c, int l, double *v)
@@ -118,8 +130,11 @@ static bool index_width(const struct canonical *c, int l, double *v)
 /* A compressor without its position biases is a hole in the file: nothing is derived and the missing tensor refused. */
 static bool ratio(const struct canonical *c, int l, double *v)
 {
+    static const char *const others[] = {"attn_compressor_kv", "attn_compressor_gate", "attn_compressor_norm"};
     *v = (double)dialect_ne(c, l, "attn_compressor_ape", 1);
-    return *v > 0 || !dialect_has(c, l, "attn_compressor");
+    for (int i = 0; *v <= 0 && i < 3; i++)
+        if (dialect_ne(c, l, others[i], 0) > 0) return false;
+    return true;
 }
 
 static bool streams(const struct canonical *c, int l, double *v)
@@ -136,8 +151,8 @@ static bool shared_clamp(const struct canonical *c, int l, double *v)
 static bool draft_blocks(const struct canonical *c, int l, double *v)
 {
     int n = 0;
-    while (dialect_has(c, canonical_n_layers(c) + n, "nextn.") || dialect_has(c, canonical_n_layers(c) + n, "mtp."))
-        n++;
+    const int L = canonical_n_layers(c);
+    while (n < MOST_DRAFT_BLOCKS && (dialect_has(c, L + n, "nextn.") || dialect_has(c, L + n, "mtp."))) n++;
     *v = n;
     return true;
 }
@@ -338,6 +353,24 @@ static const struct tensor_split splits[] = {{"ffn_gate_up_exps", {"ffn_gate_exp
 
 /* ---- relations (spec deepseek-v4 8) */
 
+/* Rows of n parts of the given width: their length is counted in an int. */
+static int check_width(const struct canonical *c, const char *parts, const char *width, struct err *e)
+{
+    const int64_t n = int_key(c, parts), w = int_key(c, width);
+    if (w <= INT32_MAX / n) return 0;
+    return dialect_refuse_value(c, e, width, w, "up to %lld with %lld of them in a row", (long long)(INT32_MAX / n),
+                                (long long)n);
+}
+
+static int check_widths(const struct canonical *c, struct err *e)
+{
+    int rc = check_width(c, "attention.head_count", "attention.key_length", e);
+    if (rc == 0) rc = check_width(c, "attention.output_group_count", "attention.output_lora_rank", e);
+    if (rc == 0 && any_indexed(c))
+        rc = check_width(c, "attention.indexer.head_count", "attention.indexer.key_length", e);
+    return rc;
+}
+
 static int check_attention(const struct canonical *c, struct err *e)
 {
     const int64_t H = int_key(c, "attention.head_count"), d = int_key(c, "attention.key_length");
@@ -381,7 +414,8 @@ static int check_simulation(const struct canonical *c, struct err *e)
 
 static int validate(const struct canonical *c, const struct canonical_options *opt, struct err *e)
 {
-    int rc = check_attention(c, e);
+    int rc = check_widths(c, e);
+    if (rc == 0) rc = check_attention(c, e);
     if (rc == 0 && any_indexed(c)) rc = check_indexer(c, e);
     if (rc == 0 && !opt->kv_sim_off) rc = check_simulation(c, e);
     return rc;

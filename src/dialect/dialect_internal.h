@@ -38,13 +38,15 @@ struct canonical {
 
     struct source *sources;
     int n_sources;
+    int *bound; /* the sources that are bound, in order; made last */
+    int n_bound;
     struct strmap *by_name; /* canonical name without suffix -> index */
     struct value *values;   /* [family->n_keys]; v NULL until resolved */
     const struct gguf_kv *tokens, *merges;
 
     /* The report, part by part: comma-separated items; warnings are lines. */
     struct str derived, defaults, renamed, split, ignored, warnings;
-    int n_renamed, n_split, n_ignored_tensors;
+    int n_renamed, n_split;
 };
 
 /* dialect_recognise.c: family and roles of the first file; the trunk's length; whose dialect it is. */
@@ -57,7 +59,6 @@ int64_t dialect_block(const struct gguf_str *name, struct gguf_str *rest);
 /* dialect_names.c */
 int dialect_map_names(struct canonical *c, struct err *e);
 const struct source *dialect_find(const struct canonical *c, int layer, const char *stem);
-const struct tensor_row *dialect_row(const struct canonical *c, const char *stem);
 /* "blk.3.attn_kv.weight" of a row. */
 void dialect_name(char name[DIALECT_NAME], const struct tensor_row *row, int layer);
 /* " (also looked for a, b)" or nothing. */
@@ -66,6 +67,8 @@ void dialect_also(struct str *out, const struct tensor_row *row, int layer);
 /* dialect_keys.c */
 int dialect_resolve_keys(struct canonical *c, struct err *e);
 const struct value *dialect_value(const struct canonical *c, const char *key);
+/* The file's record of a key of the family, under any of the prefixes; NULL: none. */
+const struct gguf_kv *dialect_key(const struct canonical *c, const char *name);
 
 /* dialect_shape.c: expected shape of a row at a layer; how a tensor's shape compares with it. */
 int dialect_shape(const struct canonical *c, const struct tensor_row *row, int layer, int64_t ne[4]);

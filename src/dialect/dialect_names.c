@@ -68,11 +68,6 @@ static int row_index(const struct family_table *f, const char *stem)
     return 0;
 }
 
-const struct tensor_row *dialect_row(const struct canonical *c, const char *stem)
-{
-    return &c->family->tensors[row_index(c->family, stem)];
-}
-
 /* The key of by_name is the name without its suffix. */
 static int add_source(struct canonical *c, int file, const struct gguf_tensor *t, int row, int layer, int part,
                       struct err *e)
@@ -155,6 +150,9 @@ int64_t dialect_ne(const struct canonical *c, int layer, const char *stem, int i
 {
     const struct source *s = dialect_find(c, layer, stem);
     if (!s || s->t->ne[i] > INT64_MAX) return 0;
+    /* A vector may have its length in any dimension. */
+    const uint64_t *ne = s->t->ne;
+    if (i == 0 && !strchr(c->family->tensors[s->row].shape, ' ')) return (int64_t)(ne[0] * ne[1] * ne[2] * ne[3]);
     return (int64_t)(i == 1 && s->part >= 0 ? s->t->ne[1] / 2 : s->t->ne[i]);
 }
 

@@ -472,10 +472,15 @@ static void edit_key(struct form_file *f, const struct form_edit *x)
     }
 }
 
+static uint64_t tensor_bytes(const struct tensor *t)
+{
+    return quant_row_bytes(t->type, (int64_t)t->ne[0]) * t->ne[1] * t->ne[2];
+}
+
 static void edit_tensor(struct tensor *t, const struct form_edit *x)
 {
-    const uint64_t count = t->ne[0] * t->ne[1] * t->ne[2],
-                   bytes = quant_row_bytes(t->type, (int64_t)t->ne[0]) * t->ne[1] * t->ne[2];
+    const uint64_t count = t->ne[0] * t->ne[1] * t->ne[2], bytes = tensor_bytes(t);
+    void *const old = t->own;
     const uint32_t word = (uint32_t)x->number;
     uint8_t *data;
     switch (x->kind) {
@@ -487,18 +492,21 @@ static void edit_tensor(struct tensor *t, const struct form_edit *x)
         break;
     case EDIT_NE:
         t->ne[x->index] = (uint64_t)x->number;
+        if (tensor_bytes(t) > bytes) t->a = NULL;
         break;
     case EDIT_POKE:
         t->own = data = mem_alloc((size_t)bytes);
         memcpy(data, t->a, (size_t)bytes);
-        memcpy(data, &word, 4);
+        memcpy(data + 4 * x->index, &word, 4);
         t->a = data;
+        mem_free(old);
         break;
     case EDIT_I64:
         t->own = data = mem_alloc((size_t)count * 8);
         for (uint64_t i = 0; i < count; i++) memcpy(data + 8 * i, t->a + 4 * i, 4);
         t->a = data;
         t->type = QT_I64;
+        mem_free(old);
         break;
     default:
         break;

@@ -40,8 +40,8 @@ struct form_edit {
         EDIT_DROP,       /* no such key */
         EDIT_NO_TENSORS, /* none whose name begins so */
         EDIT_NAME,       /* tensor renamed to text */
-        EDIT_NE,   /* dimension `index` of the tensor = number; its data stays and may become longer than needed */
-        EDIT_POKE, /* the tensor's first four bytes = number */
+        EDIT_NE,   /* dimension `index` of the tensor = number; its data stays if it is long enough, else zeros */
+        EDIT_POKE, /* the tensor's four bytes number `index` = number */
         EDIT_I64,  /* a tensor of I32 as I64 */
     } kind;
     const char *name; /* of the key or tensor, as in the file */

@@ -67,6 +67,15 @@ static void refused(const char *name, const struct canonical_options *opt, const
     if (!strstr(e.msg, part)) fail_msg("\"%s\" does not say \"%s\"", e.msg, part);
 }
 
+static void refused_in_full(const char *name, const char *message)
+{
+    struct canonical *c;
+    struct err e = {0};
+    const char *path = at(name);
+    canonical_open(&path, 1, NULL, &c, &e);
+    assert_string_equal(e.msg, message);
+}
+
 static void edited(const struct form_edit *edits, int n)
 {
     struct err e = {0};
@@ -334,6 +343,11 @@ static void test_hash_tables(void **state)
     const struct form_edit foreign = {EDIT_POKE, "blk.0.ffn_gate_tid2eid.weight", 8};
     edited(&foreign, 1);
     refused("edited.gguf", NULL, "hash routing names expert 8 of 8");
+    const struct form_edit holes[] = {{EDIT_POKE, "blk.0.ffn_gate_tid2eid.weight", -1, .index = 0},
+                                      {EDIT_POKE, "blk.0.ffn_gate_tid2eid.weight", -1, .index = 5}};
+    edited(holes, 2);
+    refused_in_full("edited.gguf", "blk.0.ffn_gate_tid2eid.weight: hash routing names expert -1 of 8: pruned file "
+                                   "without a new table");
     const struct form_edit more = {EDIT_U32, "deepseek4.expert_used_count", 3};
     edited(&more, 1);
     refused("edited.gguf", NULL, "blk.0.ffn_gate_tid2eid.weight is [2, 288], expected [3, 288]");
@@ -427,6 +441,19 @@ static void test_refusals(void **state)
         edited(&refusals[i].edit, 1);
         refused("edited.gguf", NULL, refusals[i].says);
     }
+}
+
+/* Rows wider than an int can count. */
+static void test_widths(void **state)
+{
+    static const struct form_edit heads[] = {{EDIT_NE, "blk.0.attn_sinks.weight", 65536, .index = 0},
+                                             {EDIT_NE, "blk.0.attn_kv.weight", 65536, .index = 1}};
+    edited(heads, 2);
+    refused("edited.gguf", NULL, "attention.key_length = 65536 is not supported (only up to 32767 with 65536 of them");
+    static const struct form_edit index[] = {{EDIT_NE, "blk.1.indexer.proj.weight", 65536, .index = 1},
+                                             {EDIT_NE, "blk.1.indexer_compressor_norm.weight", 65536, .index = 0}};
+    edited(index, 2);
+    refused("edited.gguf", NULL, "attention.indexer.key_length = 65536 is not supported (only up to 32767 with 65536");
 }
 
 /* Shapes that the roundings cannot block are fine when they are off; the other relations still hold. */
@@ -688,6 +715,7 @@ int main(void)
         cmocka_unit_test(test_hash_tables),
         cmocka_unit_test(test_need),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_widths),
         cmocka_unit_test(test_kv_sim_off),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_comments),
