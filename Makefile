@@ -71,8 +71,14 @@ $(SUP_LIB): $(SUP_OBJ)
 
 # Files named *_avx2.c hold AVX2 kernels; they are called only where the processor has the instructions, and are empty
 # elsewhere. No fuzz target reaches them, and clang needs minutes for them under its UBSAN.
-ifneq ($(filter x86_64 amd64,$(shell uname -m)),)
+TARGET := $(shell $(CC) -dumpmachine)
+ifneq ($(filter x86_64-% amd64-%,$(TARGET)),)
 $(BUILD)/%_avx2.o: ISA_FLAGS := -mavx2 -mfma -mf16c $(if $(filter fuzz,$(MODE)),-fno-sanitize=undefined)
+endif
+# Those named *_neon.c hold kernels of 64-bit ARM; NEON itself is part of the architecture.
+ifneq ($(filter aarch64-% arm64-%,$(TARGET)),)
+$(BUILD)/%_dotprod_neon.o: ISA_FLAGS := -march=armv8.2-a+dotprod
+$(BUILD)/%_i8mm_neon.o: ISA_FLAGS := -march=armv8.2-a+dotprod+i8mm
 endif
 # Vectors wider than the processor's are split by the compiler; they are never passed to a real function.
 $(BUILD)/%_scalar.o: ISA_FLAGS := -Wno-psabi

@@ -74,12 +74,13 @@ void act_quantise(enum act_format f, const float *x, int64_t k, void *row);
 /* Decodes one activation row to floats. */
 void act_decode(enum act_format f, const void *row, int64_t k, float *out);
 
-/* Kernel sets. All give the same bits; they differ in speed. */
-enum quant_isa { QUANT_SCALAR, QUANT_AVX2, QUANT_ISA_COUNT };
+/* Kernel sets, of each kind of processor the better ones last. All give the same bits; they differ in speed. NEON: any
+ * 64-bit ARM processor; with 8-bit dot products; with 8-bit matrix products too. */
+enum quant_isa { QUANT_SCALAR, QUANT_AVX2, QUANT_NEON, QUANT_NEON_DOTPROD, QUANT_NEON_I8MM, QUANT_ISA_COUNT };
 const char *quant_isa_name(enum quant_isa isa);
 bool quant_isa_usable(enum quant_isa isa);   /* compiled in and supported by this processor */
 enum quant_isa quant_isa_best(void);
-/* The tile kernel of a type for a kernel set; where a set has none, the next lower set's. NULL: the type cannot be multiplied. */
+/* The tile kernel of a type for a kernel set; where a set has none, the scalar one. NULL: the type cannot be multiplied. */
 quant_tile_fn *quant_tile(enum quant_isa isa, uint32_t id);
 /* Sum of a[i]*b[i] in the order of F32 weights (docs/numerics.md, lanes16), by the best kernel set. No alignment needed. */
 float quant_dot_f32(const float *a, const float *b, int64_t k);

@@ -91,11 +91,11 @@ void act_q8_k_scalar(const float *x, int64_t n_blocks, int8_t *q, float *d, int1
 
 static void quantise_blocks(enum act_format f, const float *x, int64_t n_blocks, int8_t *q, float *d, int16_t *bsums)
 {
-    const bool avx2 = quant_isa_best() == QUANT_AVX2;
+    const struct quant_act_set set = quant_act_set(quant_isa_best());
     if (f == ACT_Q8_0)
-        (avx2 ? act_q8_0_avx2 : act_q8_0_scalar)(x, n_blocks, q, d);
+        set.q8_0(x, n_blocks, q, d);
     else
-        (avx2 ? act_q8_k_avx2 : act_q8_k_scalar)(x, n_blocks, q, d, bsums);
+        set.q8_k(x, n_blocks, q, d, bsums);
 }
 
 void act_quantise(enum act_format f, const float *x, int64_t k, void *row)

@@ -9,37 +9,14 @@
 #define QUANT_QUANT_AVX2_H
 #include <immintrin.h>
 #include "quant/quant_bits.h"
-#include "quant/quant_internal.h"
+#include "quant/quant_walk.h"
 
 quant_tile_fn tile_f32_avx2, tile_f16_avx2, tile_bf16_avx2, tile_q8_0_avx2, tile_q4_0_avx2, tile_mxfp4_avx2,
     tile_q2_k_avx2, tile_q4_k_avx2, tile_q5_k_avx2, tile_q6_k_avx2, tile_iq2_xxs_avx2;
 
-#define INLINE static inline __attribute__((always_inline))
-#ifdef __clang__
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 8")
-#endif
-
 /* Ends an expression: the compiler may not regroup integer sums across it. GCC would make trees of the chains below,
  * whose many intermediate values do not fit the registers. */
 #define KEEP(v) __asm__("" : "+x"(v))
-
-enum {
-    ROWS = 8,      /* weight rows of a tile step */
-    COLS = 4,      /* activation rows that share one pass over a slab */
-    COL_CHUNK = 64 /* activation rows per unpacking of a slab */
-};
-
-/* n pointers to rows first.. of a matrix; beyond the last row the last one is repeated. */
-INLINE void row_pointers(const void *base, size_t stride, int first, int n_rows, int n, const uint8_t **p)
-{
-    UNROLL for (int i = 0; i < n; i++)
-    {
-        const int r = first + i < n_rows ? first + i : n_rows - 1;
-        p[i] = (const uint8_t *)base + (size_t)r * stride;
-    }
-}
 
 /* Sums of eight vectors, one lane each. */
 INLINE __m256i lane_sums(const __m256i v[ROWS])
@@ -105,17 +82,6 @@ INLINE void prefetch_rows(const uint8_t *const row[ROWS], size_t at, size_t byte
     for (int r = 0; r < ROWS; r++)
         for (size_t i = 0; i < bytes; i += 64)
             _mm_prefetch((const char *)(const void *)((uintptr_t)row[r] + ROWS * w_stride + at + i), _MM_HINT_T0);
-}
-
-/* Fields of activation rows of whole blocks, as act_d and act_bsums give them, without a call. */
-INLINE const float *row_d(const uint8_t *x, int k)
-{
-    return (const float *)(const void *)(x + k);
-}
-
-INLINE const int16_t *row_bsums(const uint8_t *x, int k)
-{
-    return (const int16_t *)(const void *)(x + k + k / 256 * 4);
 }
 
 INLINE void store_rows(float *out, __m256 v, int n)

@@ -2,13 +2,7 @@
  * (docs/numerics.md, lanes16). */
 #ifdef __AVX2__
 #include "quant/quant_avx2.h"
-
-enum { CHUNK = 1024, LANES = 16, MAX_ROWS = 4, MAX_COLS = 3 };
-
-INLINE size_t value_bytes(enum qtype t)
-{
-    return t == QT_F32 ? 4 : 2;
-}
+#include "quant/quant_dense.h"
 
 /* Eight weights as floats. */
 INLINE __m256 widen8(enum qtype t, const uint8_t *w)
@@ -22,6 +16,11 @@ INLINE __m256 widen8(enum qtype t, const uint8_t *w)
 struct lanes {
     __m256 half[2];
 };
+
+INLINE struct lanes lanes_zero(void)
+{
+    return (struct lanes){{_mm256_setzero_ps(), _mm256_setzero_ps()}};
+}
 
 /* Sixteen positions of R weight rows and C activation rows. */
 INLINE void multiply16(enum qtype t, int R, int C, const uint8_t *const *w, const uint8_t *const *x, int at,
@@ -39,23 +38,6 @@ INLINE void multiply16(enum qtype t, int R, int C, const uint8_t *const *w, cons
     }
 }
 
-/* The last n < 16 positions, padded with zeros. */
-INLINE void multiply_tail(enum qtype t, int R, int C, const uint8_t *const *w, const uint8_t *const *x, int at, int n,
-                          struct lanes acc[MAX_ROWS][MAX_COLS])
-{
-    uint8_t wt[MAX_ROWS][LANES * 4] = {{0}}, xt[MAX_COLS][LANES * 4] = {{0}};
-    const uint8_t *wp[MAX_ROWS], *xp[MAX_COLS];
-    for (int r = 0; r < R; r++) {
-        memcpy(wt[r], w[r] + value_bytes(t) * (size_t)at, value_bytes(t) * (size_t)n);
-        wp[r] = wt[r];
-    }
-    for (int c = 0; c < C; c++) {
-        memcpy(xt[c], x[c] + 4 * (size_t)at, 4 * (size_t)n);
-        xp[c] = xt[c];
-    }
-    multiply16(t, R, C, wp, xp, 0, acc);
-}
-
 INLINE float lane_tree(struct lanes v)
 {
     const __m256 s8 = _mm256_add_ps(v.half[0], v.half[1]);
@@ -64,56 +46,7 @@ INLINE float lane_tree(struct lanes v)
     return _mm_cvtss_f32(_mm_add_ss(s2, _mm_movehdup_ps(s2)));
 }
 
-INLINE void dots(enum qtype t, int R, int C, int k, const uint8_t *const *w, const uint8_t *const *x,
-                 float total[MAX_COLS][MAX_ROWS])
-{
-    memset(total, 0, MAX_COLS * sizeof total[0]);
-    for (int first = 0; first < k; first += CHUNK) {
-        const int end = k - first < CHUNK ? k : first + CHUNK;
-        struct lanes acc[MAX_ROWS][MAX_COLS];
-        UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) acc[r][c].half[0] = acc[r][c].half[1] =
-            _mm256_setzero_ps();
-        int at = first;
-        for (; at + LANES <= end; at += LANES) multiply16(t, R, C, w, x, at, acc);
-        if (at < end) multiply_tail(t, R, C, w, x, at, end - at, acc);
-        UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) total[c][r] += lane_tree(acc[r][c]);
-    }
-}
-
-/* R rows from row r times C columns from column c; rows and columns beyond the last are computed and dropped. */
-INLINE void block(enum qtype t, int R, int C, int k, const uint8_t *const *w, int n_rows, const void *x,
-                  size_t x_stride, int c, int n_cols, float *out, size_t out_stride)
-{
-    const uint8_t *xp[MAX_COLS];
-    float total[MAX_COLS][MAX_ROWS];
-    row_pointers(x, x_stride, c, n_cols, C, xp);
-    dots(t, R, C, k, w, xp, total);
-    for (int i = 0; i < C && c + i < n_cols; i++)
-        for (int r = 0; r < R && r < n_rows; r++) out[(size_t)(c + i) * out_stride + (size_t)r] = total[i][r];
-}
-
-INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride,
-                 int n_cols, float *out, size_t out_stride)
-{
-    const uint8_t *wp[MAX_ROWS];
-    const int step = n_cols == 1 ? 4 : n_cols == 2 ? 3 : 2;
-    for (int r = 0; r < n_rows; r += step) {
-        row_pointers(w, w_stride, r, n_rows, step, wp);
-        if (n_cols == 1) block(t, 4, 1, k, wp, n_rows - r, x, x_stride, 0, n_cols, out + r, out_stride);
-        if (n_cols == 2) block(t, 3, 2, k, wp, n_rows - r, x, x_stride, 0, n_cols, out + r, out_stride);
-        if (n_cols <= 2) continue;
-        for (int c = 0; c < n_cols;) {
-            const int left = n_cols - c; /* by threes, and without a rest of one */
-            if (left == 2 || left == 4) {
-                block(t, 2, 2, k, wp, n_rows - r, x, x_stride, c, n_cols, out + r, out_stride);
-                c += 2;
-            } else {
-                block(t, 2, 3, k, wp, n_rows - r, x, x_stride, c, n_cols, out + r, out_stride);
-                c += 3;
-            }
-        }
-    }
-}
+#include "quant/quant_dense.inc"
 
 QUANT_TILE(tile_f32_avx2, tile, QT_F32)
 QUANT_TILE(tile_f16_avx2, tile, QT_F16)

@@ -18,13 +18,22 @@ quant_encode_fn quant_encode_q4_k, quant_encode_q5_k, quant_encode_q2_k, quant_e
  * and q = 0. */
 typedef void act_q8_0_fn(const float *x, int64_t n_blocks, int8_t *q, float *d);
 typedef void act_q8_k_fn(const float *x, int64_t n_blocks, int8_t *q, float *d, int16_t *bsums);
-act_q8_0_fn act_q8_0_scalar, act_q8_0_avx2;
-act_q8_k_fn act_q8_k_scalar, act_q8_k_avx2;
+act_q8_0_fn act_q8_0_scalar, act_q8_0_avx2, act_q8_0_neon;
+act_q8_k_fn act_q8_k_scalar, act_q8_k_avx2, act_q8_k_neon;
+/* The quantisers of a kernel set. */
+struct quant_act_set {
+    act_q8_0_fn *q8_0;
+    act_q8_k_fn *q8_k;
+};
+struct quant_act_set quant_act_set(enum quant_isa isa);
 
 /* Tile kernels by type number; NULL where the set has none. A set that is not compiled in is an empty table. */
 enum { QUANT_TILES = QT_Q2_0 + 1 };
 typedef quant_tile_fn *quant_tile_table[QUANT_TILES];
-extern const quant_tile_table quant_tiles_scalar, quant_tiles_avx2;
+extern const quant_tile_table quant_tiles_scalar, quant_tiles_avx2, quant_tiles_neon, quant_tiles_neon_dotprod,
+    quant_tiles_neon_i8mm;
+/* The same in every NEON set. */
+quant_tile_fn tile_f32_neon, tile_f16_neon, tile_bf16_neon;
 
 /* Defines a tile kernel that passes its arguments to body, after what. */
 #define QUANT_TILE(name, body, what)                                                                                   \

@@ -1,21 +1,61 @@
 /* Which kernel sets this program and this processor have, and the choice among their tile kernels. */
 #include "quant/quant_internal.h"
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
+static const struct {
+    const char *name;
+    const quant_tile_table *tiles; /* empty where the set is not compiled in */
+    struct quant_act_set act;
+} sets[QUANT_ISA_COUNT] = {
+    [QUANT_SCALAR] = {"scalar", &quant_tiles_scalar, {act_q8_0_scalar, act_q8_k_scalar}},
+    [QUANT_AVX2] = {"avx2", &quant_tiles_avx2, {act_q8_0_avx2, act_q8_k_avx2}},
+    [QUANT_NEON] = {"neon", &quant_tiles_neon, {act_q8_0_neon, act_q8_k_neon}},
+    [QUANT_NEON_DOTPROD] = {"neon-dotprod", &quant_tiles_neon_dotprod, {act_q8_0_neon, act_q8_k_neon}},
+    [QUANT_NEON_I8MM] = {"neon-i8mm", &quant_tiles_neon_i8mm, {act_q8_0_neon, act_q8_k_neon}},
+};
 
 const char *quant_isa_name(enum quant_isa isa)
 {
-    static const char *const names[QUANT_ISA_COUNT] = {"scalar", "avx2"};
-    return names[isa];
+    return sets[isa].name;
 }
+
+#if defined(__x86_64__)
+/* Every processor with AVX2 has the half-float conversions (F16C) too. */
+static bool processor_has(enum quant_isa isa)
+{
+    return isa == QUANT_AVX2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#elif defined(__aarch64__)
+/* Bits of the kernel's list of features; elsewhere than on Linux a feature counts where the whole program may use it.
+ */
+static bool processor_has(enum quant_isa isa)
+{
+    bool dotprod = false, i8mm = false;
+#ifdef __linux__
+    dotprod = getauxval(AT_HWCAP) >> 20 & 1;
+    i8mm = getauxval(AT_HWCAP2) >> 13 & 1;
+#else
+#ifdef __ARM_FEATURE_DOTPROD
+    dotprod = true;
+#endif
+#ifdef __ARM_FEATURE_MATMUL_INT8
+    i8mm = true;
+#endif
+#endif
+    return isa == QUANT_NEON || (isa == QUANT_NEON_DOTPROD && dotprod) || (isa == QUANT_NEON_I8MM && dotprod && i8mm);
+}
+#else
+static bool processor_has(enum quant_isa isa)
+{
+    return false;
+}
+#endif
 
 bool quant_isa_usable(enum quant_isa isa)
 {
-    if (isa == QUANT_SCALAR) return true;
-#ifdef __x86_64__
-    /* Every processor with AVX2 has the half-float conversions (F16C) too. */
-    if (isa == QUANT_AVX2)
-        return quant_tiles_avx2[QT_F32] && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#endif
-    return false;
+    return isa == QUANT_SCALAR || ((*sets[isa].tiles)[QT_F32] && processor_has(isa));
 }
 
 enum quant_isa quant_isa_best(void)
@@ -25,11 +65,16 @@ enum quant_isa quant_isa_best(void)
     return (enum quant_isa)isa;
 }
 
+struct quant_act_set quant_act_set(enum quant_isa isa)
+{
+    return sets[isa].act;
+}
+
 quant_tile_fn *quant_tile(enum quant_isa isa, uint32_t id)
 {
     if (id >= QUANT_TILES) return NULL;
-    if (isa == QUANT_AVX2 && quant_tiles_avx2[id]) return quant_tiles_avx2[id];
-    return quant_tiles_scalar[id];
+    quant_tile_fn *const tile = (*sets[isa].tiles)[id];
+    return tile ? tile : quant_tiles_scalar[id];
 }
 
 float quant_dot_f32(const float *a, const float *b, int64_t k)

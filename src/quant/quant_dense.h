@@ -1,0 +1,14 @@
+/* Shape of the dense tiles, for the files that define the sums and the body that walks over them (quant_dense.inc). */
+#ifndef QUANT_QUANT_DENSE_H
+#define QUANT_QUANT_DENSE_H
+#include <string.h>
+#include "quant/quant_walk.h"
+
+enum { CHUNK = 1024, LANES = 16, MAX_ROWS = 4, MAX_COLS = 3 };
+
+INLINE size_t value_bytes(enum qtype t)
+{
+    return t == QT_F32 ? 4 : 2;
+}
+
+#endif
