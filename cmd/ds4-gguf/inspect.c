@@ -18,6 +18,14 @@ static const char help[] =
     "Prints a line per metadata record (long values cut) and a line per tensor: name, type, shape, bytes and\n"
     "offset in the file.\n";
 
+/* Key or name of a record, whole. */
+static void add_name(struct str *s, struct gguf_str v)
+{
+    const size_t start = s->n;
+    str_add(s, v.p, (size_t)v.n);
+    text_defuse(s->p + start, (size_t)v.n);
+}
+
 /* Text on one line: control characters and quotes escaped, long ones cut at a character border. */
 static void add_text(struct str *s, struct gguf_str v)
 {
@@ -25,6 +33,7 @@ static void add_text(struct str *s, struct gguf_str v)
     if (n > SHOWN_BYTES)
         for (n = SHOWN_BYTES; n > 0 && ((unsigned char)v.p[n] & 0xC0) == 0x80; n--) {
         }
+    const size_t start = s->n;
     str_puts(s, "\"");
     for (uint64_t i = 0; i < n; i++) {
         const unsigned char b = (unsigned char)v.p[i];
@@ -38,6 +47,7 @@ static void add_text(struct str *s, struct gguf_str v)
             str_add(s, &v.p[i], 1);
     }
     str_puts(s, n < v.n ? "...\"" : "\"");
+    text_defuse(s->p + start, s->n - start);
 }
 
 static void add_element(struct str *s, const struct gguf_kv *kv, uint64_t i)
@@ -65,7 +75,8 @@ static void add_element(struct str *s, const struct gguf_kv *kv, uint64_t i)
 static void print_kv(const struct gguf_kv *kv)
 {
     struct str s = {0};
-    str_printf(&s, "%.*s = ", (int)kv->key.n, kv->key.p);
+    add_name(&s, kv->key);
+    str_puts(&s, " = ");
     if (kv->type != GGUF_ARRAY)
         add_element(&s, kv, 0);
     else {
@@ -90,8 +101,11 @@ static void print_tensor(const struct gguf_tensor *t)
     shape[0] = 0;
     for (int i = 0; i < t->n_dims; i++)
         n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%" PRIu64, i ? ", " : "", t->ne[i]);
-    printf("%-40.*s %-8s [%s] %" PRIu64 " bytes at %" PRIu64 "\n", (int)t->name.n, t->name.p,
-           type ? type->name : unknown, shape, t->bytes, t->offset);
+    struct str name = {0};
+    add_name(&name, t->name);
+    printf("%-40s %-8s [%s] %" PRIu64 " bytes at %" PRIu64 "\n", str_c(&name), type ? type->name : unknown, shape,
+           t->bytes, t->offset);
+    str_free(&name);
 }
 
 static int inspect(const char *path, struct err *e)

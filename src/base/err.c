@@ -1,5 +1,6 @@
 /* Errors as values: formatting, first error wins, context in front. */
 #include "base/err.h"
+#include "base/str.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,7 @@ int err_set(struct err *e, int code, const char *fmt, ...)
     va_end(ap);
     if (n < 0) e->msg[0] = 0;
     if (n >= (int)sizeof e->msg) trim_partial_utf8(e->msg);
+    text_defuse(e->msg, strlen(e->msg));
     e->code = code;
     return code;
 }
@@ -40,6 +42,7 @@ int err_wrap(struct err *e, const char *fmt, ...)
     const size_t at = n < 0 ? 0 : strlen(e->msg);
     const size_t left = sizeof e->msg - at;
     if ((size_t)snprintf(e->msg + at, left, ": %s", old) >= left) trim_partial_utf8(e->msg);
+    text_defuse(e->msg, strlen(e->msg));
     return e->code;
 }
 

@@ -21,7 +21,7 @@ struct err {
 };
 
 /* Sets code and message (printf format) and returns code. e may be NULL. The first error wins: an err that already
- * holds one keeps it. */
+ * holds one keeps it. Messages quote names and texts of files: they are made safe for a terminal (text_defuse). */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Puts "context: " in front of the message of e and returns its code; no effect on an err without error. */

@@ -38,6 +38,7 @@ void log_msg(enum log_level level, const char *subject, const char *fmt, ...)
     va_start(ap, fmt);
     str_vprintf(&text, fmt, ap);
     va_end(ap);
+    text_defuse(text.p, text.n);
     if (s.sink)
         s.sink(s.arg, level, subject, str_c(&text));
     else

@@ -1,6 +1,7 @@
 /* Growable byte string. */
 #include "base/str.h"
 #include "base/mem.h"
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,4 +67,30 @@ void str_free(struct str *s)
 const char *str_c(const struct str *s)
 {
     return s->p ? s->p : "";
+}
+
+/* Length of the character that starts at p, 1 to 4; 0 if it is not UTF-8. Overlong forms that would hide a control
+ * character begin with bytes that are refused here. */
+static size_t character_at(const unsigned char *p, size_t n)
+{
+    const size_t len = *p < 0x80                 ? 1
+                       : *p >= 0xC2 && *p < 0xE0 ? 2
+                       : *p >= 0xE0 && *p < 0xF0 ? 3
+                       : *p >= 0xF0 && *p < 0xF5 ? 4
+                                                 : 0;
+    if (len > n || (*p == 0xE0 && len > 1 && p[1] < 0xA0) || (*p == 0xF0 && len > 1 && p[1] < 0x90)) return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((p[i] & 0xC0) != 0x80) return 0;
+    return len;
+}
+
+void text_defuse(char *text, size_t n)
+{
+    unsigned char *p = (unsigned char *)text;
+    for (size_t i = 0; i < n;) {
+        const size_t len = character_at(p + i, n - i);
+        const bool control = p[i] < 0x20 || p[i] == 0x7F || (p[i] == 0xC2 && len == 2 && p[i + 1] < 0xA0);
+        if (len == 0 || control) memset(p + i, '?', len ? len : 1);
+        i += len ? len : 1;
+    }
 }

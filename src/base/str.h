@@ -17,4 +17,8 @@ void str_clear(struct str *s);    /* length 0, memory kept */
 void str_free(struct str *s);     /* back to zero-initialised */
 const char *str_c(const struct str *s); /* never NULL */
 
+/* Makes text from outside safe to print on one line of a terminal: each byte of a control character (C0, DEL, C1, zero)
+ * and each byte that is not UTF-8 becomes '?'. The length stays. */
+void text_defuse(char *p, size_t n);
+
 #endif

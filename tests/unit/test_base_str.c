@@ -83,12 +83,41 @@ static void map_tells_lengths_and_zeros_apart(void **state)
     strmap_free(m);
 }
 
+/* What a terminal would obey, and what is no character, is seen and does nothing. */
+static void text_from_outside_is_defused(void **state)
+{
+    static const struct {
+        const char *from, *to;
+        size_t n;
+    } cases[] = {
+        {"plain \xC3\xA9 \xEF\xBD\x9C \xF0\x9F\x91\x8B", "plain \xC3\xA9 \xEF\xBD\x9C \xF0\x9F\x91\x8B", 17},
+        {"\x1B[31m\x07\n\t\x7F", "?[31m????", 9},
+        {"a\0b", "a?b", 3},
+        {"\xC2\x9B"
+         "2J",
+         "??2J", 4}, /* C1: CSI */
+        {"\xC2\xA0.", "\xC2\xA0.", 3},
+        {"\x9B"
+         "2J",
+         "?2J", 3},
+        {"\xC1\x9B\xE0\x82\x9B\xF0\x80\x82\x9B", "?????????", 9}, /* overlong */
+        {"\xE2\x82", "??", 2},
+        {"\xF8\x88\x80\x80\x80\xFF", "??????", 6},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[64];
+        memcpy(text, cases[i].from, cases[i].n);
+        text_defuse(text, cases[i].n);
+        assert_memory_equal(text, cases[i].to, cases[i].n);
+    }
+    text_defuse(NULL, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(str_grows_and_stays_terminated),
-        cmocka_unit_test(map_finds_every_key_after_growth),
-        cmocka_unit_test(map_keeps_the_first_value),
+        cmocka_unit_test(str_grows_and_stays_terminated),    cmocka_unit_test(text_from_outside_is_defused),
+        cmocka_unit_test(map_finds_every_key_after_growth),  cmocka_unit_test(map_keeps_the_first_value),
         cmocka_unit_test(map_tells_lengths_and_zeros_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
