@@ -53,11 +53,12 @@ static void set_name(struct canonical *c)
     const struct gguf_kv *kv = gguf_kv_find(c->files[0], "general.name");
     struct gguf_str s;
     if (!kv || kv->type != GGUF_STRING || gguf_string(kv, 0, &s, NULL) || s.n == 0 || s.n > 200) {
-        c->name = mem_strdup(base_name(gguf_path(c->files[0])));
-        return;
+        const char *file = base_name(gguf_path(c->files[0]));
+        s = (struct gguf_str){file, strlen(file)};
     }
     c->name = mem_alloc((size_t)s.n + 1);
     memcpy(c->name, s.p, (size_t)s.n);
+    text_defuse(c->name, (size_t)s.n);
 }
 
 /* Tensors that the model has no use for: of draft blocks, and of names that nobody knows. */
@@ -77,6 +78,15 @@ static void note_ignored(struct canonical *c)
     if (other) dialect_item(&c->ignored, "%d tensors that the model does not use", other);
 }
 
+static int list_bound(struct canonical *c, struct err *e)
+{
+    c->bound = mem_try((size_t)(c->n_sources + 1) * sizeof *c->bound);
+    if (!c->bound) return err_set(e, ERR_MEMORY, "no memory for a list of %d tensors", c->n_sources);
+    for (int i = 0; i < c->n_sources; i++)
+        if (c->sources[i].bound) c->bound[c->n_bound++] = i;
+    return 0;
+}
+
 static int build(struct canonical *c, const struct canonical_options *opt, struct err *e)
 {
     int rc = refuse_split_set(c->files[0], e);
@@ -87,6 +97,7 @@ static int build(struct canonical *c, const struct canonical_options *opt, struc
     if (rc == 0) rc = dialect_resolve_keys(c, e);
     if (rc == 0) rc = c->family->validate(c, opt, e);
     if (rc == 0) rc = dialect_bind(c, e);
+    if (rc == 0) rc = list_bound(c, e);
     if (rc == 0) rc = dialect_check_vocabulary(c, e);
     if (rc) return rc;
     c->dialect = dialect_whose(c);
@@ -105,11 +116,13 @@ int canonical_open(const char *const *paths, int n_paths, const struct canonical
         return err_set(e, ERR_ARG, "%d files were given as one model; this version reads models in one file", n_paths);
     struct canonical *c = mem_alloc(sizeof *c);
     struct err why = {0};
+    c->look = opt && opt->look;
     c->files = mem_alloc((size_t)n_paths * sizeof(struct gguf *));
     int rc = open_file(paths[0], &c->files[0], &why);
     c->n_files = rc == 0;
     if (rc == 0) rc = build(c, opt ? opt : &none, &why);
     if (rc == 0 && canonical_damaged(c, &why)) rc = why.code;
+    if (rc && !strstr(why.msg, base_name(paths[0]))) err_wrap(&why, "%s", paths[0]);
     if (rc == 0) {
         *out = c;
         return 0;
@@ -127,6 +140,7 @@ void canonical_close(struct canonical *c)
     struct str *const parts[] = {&c->derived, &c->defaults, &c->renamed, &c->split, &c->ignored, &c->warnings};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) str_free(parts[i]);
     strmap_free(c->by_name);
+    mem_free(c->bound);
     mem_free(c->sources);
     mem_free(c->values);
     mem_free(c->files);
@@ -228,20 +242,16 @@ const struct tensor_view *canonical_need(const struct canonical *c, struct err *
 
 int canonical_n_tensors(const struct canonical *c)
 {
-    int n = 0;
-    for (int i = 0; i < c->n_sources; i++) n += c->sources[i].bound;
-    return n;
+    return c->n_bound;
 }
 
 const char *canonical_tensor_at(const struct canonical *c, int i, const struct tensor_view **view)
 {
-    for (int k = 0; k < c->n_sources; k++) {
-        if (!c->sources[k].bound || i-- > 0) continue;
-        *view = &c->sources[k].view;
-        return c->sources[k].name;
-    }
     *view = NULL;
-    return NULL;
+    if (i < 0 || i >= c->n_bound) return NULL;
+    const struct source *s = &c->sources[c->bound[i]];
+    *view = &s->view;
+    return s->name;
 }
 
 uint64_t tensor_view_bytes(const struct tensor_view *v)

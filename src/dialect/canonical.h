@@ -20,6 +20,8 @@ enum origin { ORIGIN_KEY, ORIGIN_ALIAS, ORIGIN_TENSOR, ORIGIN_CONSTANT, ORIGIN_D
 struct canonical;
 
 struct canonical_options {
+    bool look; /* to be described only: small tensors are not copied (their views have no data), large ones are
+                  not read */
     bool kv_sim_off; /* the FP8 and FP4 roundings of the row store will not be used: shapes that they cannot block are fine */
 };
 

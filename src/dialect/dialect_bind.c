@@ -9,7 +9,8 @@
 
 struct problems {
     struct str text;
-    int n, code;
+    int n;
+    int n_unsound; /* tensors with NaN or Inf that are only warned about */
 };
 
 __attribute__((format(printf, 2, 3))) static void problem(struct problems *p, const char *fmt, ...)
@@ -148,6 +149,21 @@ static int copy_ids(const struct canonical *c, struct source *s, struct problems
     return 0;
 }
 
+/* ---- damage */
+
+/* What is wrong in every token is refused, what may never be met earns a warning (spec 13.2 W8). */
+static void check_values(struct canonical *c, const struct source *s, const struct tensor_row *row, struct problems *p)
+{
+    const int64_t r = s->part > 0 ? -1 : dialect_scan(c, s);
+    if (r < 0) return;
+    if (row->class == CLASS_PLAIN || row->class == CLASS_EXPERT || row->class == CLASS_EDGE) {
+        if (p->n_unsound++ < 3)
+            dialect_warn(c, "%s holds NaN or Inf in row %lld: the file is damaged", s->name, (long long)r);
+    } else {
+        problem(p, "%s holds NaN or Inf in row %lld: the file is damaged", s->name, (long long)r);
+    }
+}
+
 /* ---- rows of the table */
 
 static bool may_be_missing(const struct canonical *c, const struct tensor_row *row)
@@ -199,7 +215,10 @@ static int bind_one(struct canonical *c, const struct tensor_row *row, int layer
     make_view(c, s, want);
     s->bound = true;
     if (row->flags & TENSOR_IDS) return copy_ids(c, s, p, e);
-    if ((row->flags & TENSOR_SMALL) || n_dims == 1) return widen(s, p, e);
+    const bool small = (row->flags & TENSOR_SMALL) || n_dims == 1;
+    if (small && !c->look) return widen(s, p, e);
+    check_values(c, s, row, p);
+    if (small) own(s, NULL, QT_F32, (size_t)s->view.ne[0] * sizeof(float));
     return 0;
 }
 
@@ -216,6 +235,7 @@ int dialect_bind(struct canonical *c, struct err *e)
         }
         for (int l = 0; l < c->n_layers && rc == 0; l++) rc = bind_one(c, row, l, optional, &p, e);
     }
+    if (p.n_unsound > 3) dialect_warn(c, "and %d more tensors hold NaN or Inf", p.n_unsound - 3);
     const int refused = problems_end(&p, e);
     return rc ? rc : refused;
 }

@@ -33,6 +33,7 @@ struct canonical {
     int n_files;
     char *arch, *name;
     const char *dialect;
+    bool look; /* of the options */
     int n_layers;
     const struct published_shape *published; /* NULL: none has this width and length */
 
@@ -74,6 +75,10 @@ const struct gguf_kv *dialect_key(const struct canonical *c, const char *name);
 int dialect_shape(const struct canonical *c, const struct tensor_row *row, int layer, int64_t ne[4]);
 bool dialect_shape_fits(const struct source *s, const int64_t want[4], int flags);
 void dialect_shape_text(char text[96], const int64_t ne[4]);
+
+/* dialect_scan.c: first row of a tensor in which a scale or plain float is NaN or infinite, as far as is looked;
+ * -1: none. */
+int64_t dialect_scan(const struct canonical *c, const struct source *s);
 
 /* dialect_bind.c */
 int dialect_bind(struct canonical *c, struct err *e);

@@ -19,7 +19,7 @@ static const struct gguf_kv *find_kv(const struct canonical *c, const char *pref
 }
 
 /* The file's own architecture first, then the family's other prefixes, then none. */
-static const struct gguf_kv *find_name(const struct canonical *c, const char *name)
+const struct gguf_kv *dialect_key(const struct canonical *c, const char *name)
 {
     const struct gguf_kv *kv = find_kv(c, c->arch, name);
     for (int i = 0; !kv && i < 4 && c->family->prefix[i]; i++) kv = find_kv(c, c->family->prefix[i], name);
@@ -28,10 +28,10 @@ static const struct gguf_kv *find_name(const struct canonical *c, const char *na
 
 static const struct gguf_kv *find_key(const struct canonical *c, const struct key_row *row, enum origin *origin)
 {
-    const struct gguf_kv *kv = find_name(c, row->name);
+    const struct gguf_kv *kv = dialect_key(c, row->name);
     *origin = ORIGIN_KEY;
     for (int i = 0; !kv && i < 2 && row->also[i]; i++) {
-        kv = find_name(c, row->also[i]);
+        kv = dialect_key(c, row->also[i]);
         *origin = ORIGIN_ALIAS;
     }
     return kv;

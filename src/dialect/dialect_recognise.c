@@ -1,6 +1,7 @@
 /* Which family a file holds, in which role, and how long its trunk is (spec dialects 5). Decided by the architecture
  * and by tensors; what keys count is only compared later. */
 #include "dialect/dialect_internal.h"
+#include <stdio.h>
 #include <string.h>
 #include "base/mem.h"
 
@@ -105,6 +106,7 @@ int dialect_recognise(struct canonical *c, struct err *e)
     if (kv && gguf_string(kv, 0, &arch, e)) return e->code;
     c->arch = mem_alloc((size_t)arch.n + 1);
     if (arch.n) memcpy(c->arch, arch.p, (size_t)arch.n);
+    text_defuse(c->arch, (size_t)arch.n);
     const int rc = refuse_side_files(g, c->arch, e);
     if (rc) return rc;
     if (!kv) return err_set(e, ERR_MODEL, "%s has no general.architecture: it is not a language model", gguf_path(g));
@@ -117,6 +119,39 @@ int dialect_recognise(struct canonical *c, struct err *e)
     }
     return err_set(e, ERR_MODEL, "%s: architecture \"%.80s\" is none of the supported models (deepseek4)", gguf_path(g),
                    c->arch);
+}
+
+static const struct gguf_tensor *tensor_of(const struct canonical *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static const struct gguf_tensor *tensor_of(const struct canonical *c, const char *fmt, ...)
+{
+    char name[DIALECT_NAME];
+    const struct gguf_tensor *t = NULL;
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = vsnprintf(name, sizeof name, fmt, ap);
+    va_end(ap);
+    for (int f = 0; f < c->n_files && !t; f++) t = gguf_tensor_find(c->files[f], name, (uint64_t)n);
+    return t;
+}
+
+static uint64_t router_width(const struct canonical *c, int block)
+{
+    const struct gguf_tensor *t = tensor_of(c, "blk.%d.%s.weight", block, c->family->router);
+    return t ? t->ne[1] : 0;
+}
+
+/* Stages of a DSpark draft behind the trunk's blocks: as many as the file says, else those whose router has another
+ * number of experts. */
+static int draft_stages(const struct canonical *c, int n_blocks)
+{
+    int n = 0;
+    int64_t said;
+    if (!tensor_of(c, "fc.weight") || !tensor_of(c, "markov_w1.weight")) return 0;
+    const struct gguf_kv *kv = dialect_key(c, c->family->key_draft);
+    if (kv && gguf_i64(kv, 0, &said, NULL) == 0) return said > 0 && said < n_blocks ? (int)said : 0;
+    while (n + 1 < n_blocks && router_width(c, n_blocks - 1 - n) != router_width(c, 0)) n++;
+    return n;
 }
 
 int dialect_trunk(struct canonical *c, struct err *e)
@@ -141,7 +176,9 @@ int dialect_trunk(struct canonical *c, struct err *e)
     }
     if (!first && draft_only) return refuse_side_file(c->files[0], "a draft", e);
     c->n_layers = (int)(draft >= 0 ? draft : last + 1);
-    if (c->n_layers == 0) return err_set(e, ERR_MODEL, "%s has no blk.0: no block of a model", gguf_path(c->files[0]));
+    c->n_layers -= draft_stages(c, c->n_layers);
+    if (c->n_layers == 0 || !first)
+        return err_set(e, ERR_MODEL, "%s has no blk.0: no block of a model", gguf_path(c->files[0]));
     return 0;
 }
 

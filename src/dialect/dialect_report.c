@@ -8,18 +8,22 @@ void dialect_item(struct str *list, const char *fmt, ...)
 {
     va_list ap;
     if (list->n) str_puts(list, ", ");
+    const size_t start = list->n;
     va_start(ap, fmt);
     str_vprintf(list, fmt, ap);
     va_end(ap);
+    text_defuse(list->p + start, list->n - start);
 }
 
 void dialect_warn(struct canonical *c, const char *fmt, ...)
 {
     va_list ap;
     str_puts(&c->warnings, "warning: ");
+    const size_t start = c->warnings.n;
     va_start(ap, fmt);
     str_vprintf(&c->warnings, fmt, ap);
     va_end(ap);
+    text_defuse(c->warnings.p + start, c->warnings.n - start);
     str_puts(&c->warnings, "\n");
 }
 

@@ -492,6 +492,7 @@ static void edit_tensor(struct tensor *t, const struct form_edit *x)
         break;
     case EDIT_NE:
         t->ne[x->index] = (uint64_t)x->number;
+        if (t->n_dims <= x->index) t->n_dims = x->index + 1;
         if (tensor_bytes(t) > bytes) t->a = NULL;
         break;
     case EDIT_POKE:

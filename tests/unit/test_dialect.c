@@ -65,6 +65,8 @@ static void refused(const char *name, const struct canonical_options *opt, const
     assert_null(c);
     assert_int_equal(rc, e.code);
     if (!strstr(e.msg, part)) fail_msg("\"%s\" does not say \"%s\"", e.msg, part);
+    if (!strstr(e.msg, name)) fail_msg("\"%s\" does not name the file", e.msg);
+    if (strchr(e.msg, '\n') || strchr(e.msg, '\x1B')) fail_msg("control characters in \"%s\"", e.msg);
 }
 
 static void refused_in_full(const char *name, const char *message)
@@ -72,8 +74,10 @@ static void refused_in_full(const char *name, const char *message)
     struct canonical *c;
     struct err e = {0};
     const char *path = at(name);
+    char full[1000];
     canonical_open(&path, 1, NULL, &c, &e);
-    assert_string_equal(e.msg, message);
+    snprintf(full, sizeof full, "%s: %s", path, message);
+    assert_string_equal(e.msg, full);
 }
 
 static void edited(const struct form_edit *edits, int n)
@@ -388,6 +392,7 @@ static const struct {
     {{EDIT_TEXT, "general.type", .text = "adapter"}, "is an adapter"},
     {{EDIT_NO_TENSORS, "", 0}, "is a vocabulary"},
     {{EDIT_DROP, "general.architecture"}, "has no general.architecture"},
+    {{EDIT_TEXT, "general.architecture", .text = "deep\x1B[31m\nseek"}, "architecture \"deep?[31m?seek\" is none"},
     {{EDIT_U32, "split.count", 3}, "is one of 3 shards"},
     /* R5 */
     {{EDIT_I64, "blk.0.ffn_norm.weight"}, "blk.0.ffn_norm.weight has type I64"},
@@ -397,10 +402,15 @@ static const struct {
     {{EDIT_NO_TENSORS, "blk.2.attn_", 0}, "; and "},
     {{EDIT_NO_TENSORS, "blk.1.attn_compressor_ape", 0}, "blk.1.attn_compressor_ape.weight (also"},
     {{EDIT_NO_TENSORS, "blk.2.exp_probs_b", 0}, "blk.2.exp_probs_b.bias is missing"},
-    {{EDIT_NO_TENSORS, "blk.0.ffn_gate_tid2eid", 0}, "blk.0.exp_probs_b.bias is missing"},
+    {{EDIT_NO_TENSORS, "blk.0.ffn_gate_tid2eid", 0}, "blk.0.ffn_gate_tid2eid.weight is missing"},
+    {{EDIT_NO_TENSORS, "blk.0.ffn_gate_shexp", 0}, "blk.0.ffn_gate_shexp.weight is missing"},
+    {{EDIT_NO_TENSORS, "blk.0.", 0}, "has no blk.0"},
     {{EDIT_NE, "blk.1.attn_q_b.weight", 64, .index = 1}, "blk.1.attn_q_b.weight is [32, 64], expected [32, 320]"},
     {{EDIT_NAME, "blk.1.attn_q_a.weight", .text = "blk.1.attn_kv_latent.weight"}, "are both blk.1.attn_kv.weight"},
     {{EDIT_POKE, "blk.1.attn_norm.weight", 0x7fc00000}, "blk.1.attn_norm.weight holds NaN or Inf"},
+    {{EDIT_POKE, "blk.1.ffn_gate_inp.weight", 0x7c00}, "blk.1.ffn_gate_inp.weight holds NaN or Inf in row 0"},
+    {{EDIT_POKE, "blk.1.attn_compressor_kv.weight", 0x7e00, .index = 32},
+     "blk.1.attn_compressor_kv.weight holds NaN or Inf in row 1"},
     /* R10: each key alone, then relations */
     {{EDIT_U32, V4 "attention.head_count", 0}, V4 "attention.head_count = 0 is not supported (only 1 to 65536)"},
     {{EDIT_U32, V4 "block_count", 4097}, V4 "block_count = 4097 is not supported (only 1 to 4096)"},
@@ -505,6 +515,14 @@ static const struct {
     {{EDIT_U32, "reap.count", 1}, "reap.count is not understood"},
     {{EDIT_TEXT, "tokenizer.ggml.pre", .text = "qwen2"}, "tokenizer.ggml.pre is \"qwen2\": using joyai-llm"},
     {{EDIT_U32, "tokenizer.ggml.bos_token_id", 3}, "tokenizer.ggml.bos_token_id is 3, which is not <"},
+    {{EDIT_POKE, "token_embd.weight", 0xfc00}, "warning: token_embd.weight holds NaN or Inf in row 0"},
+    {{EDIT_POKE, "blk.1.attn_q_a.weight", 0x7c00}, "warning: blk.1.attn_q_a.weight holds NaN or Inf in row 0"},
+    {{EDIT_POKE, "blk.2.ffn_down_exps.weight", 0xff}, "warning: blk.2.ffn_down_exps.weight holds NaN or Inf in row 0"},
+    {{EDIT_TEXT, "general.name", .text = "a\x1B]0;b\x07\nwarning: c"}, "model: a?]0;b??warning: c, DeepSeek"},
+    {{EDIT_TEXT, "tokenizer.ggml.pre",
+      .text = "q\xC2\x9B"
+              "2J"},
+     "tokenizer.ggml.pre is \"q??2J\""},
 };
 
 static void test_comments(void **state)
@@ -526,6 +544,62 @@ static void test_comments(void **state)
     assert_int_equal(canonical_int(c, "block_count"), 4);
     str_free(&r);
     canonical_close(c);
+}
+
+/* Where the file holds the stages of a DSpark draft, its last blocks are not the trunk's (spec 5). */
+static void test_draft_stages(void **state)
+{
+    struct form_edit staged[] = {{EDIT_NAME, "blk.3.attn_norm.weight", .text = "fc.weight"},
+                                 {EDIT_NAME, "blk.3.ffn_norm.weight", .text = "markov_w1.weight"},
+                                 {EDIT_U32, V4 "nextn_predict_layers", 1}};
+    edited(staged, COUNT(staged));
+    struct canonical *c = opened("edited.gguf");
+    assert_int_equal(canonical_n_layers(c), 3);
+    canonical_close(c);
+    staged[2].kind = EDIT_DROP;
+    edited(staged, COUNT(staged)); /* without the key all blocks have the trunk's number of experts: none is a stage */
+    refused("edited.gguf", NULL, "blk.3.attn_norm.weight is missing");
+}
+
+/* A vector is one wherever its length is written, for what is derived from it too (spec 4 T2). */
+static void test_vectors_of_any_rank(void **state)
+{
+    static const struct form_edit ranks[] = {{EDIT_NE, "blk.0.attn_sinks.weight", 4, .index = 1},
+                                             {EDIT_NE, "blk.0.attn_sinks.weight", 1, .index = 0},
+                                             {EDIT_NE, "blk.1.indexer_compressor_norm.weight", 32, .index = 2},
+                                             {EDIT_NE, "blk.1.indexer_compressor_norm.weight", 1, .index = 0},
+                                             {EDIT_DROP, V4 "attention.head_count"},
+                                             {EDIT_DROP, V4 "attention.indexer.key_length"}};
+    const struct synth_shape s = shape_of_tests();
+    edited(ranks, COUNT(ranks));
+    struct canonical *c = opened("edited.gguf");
+    has_parameters(c, &s);
+    canonical_close(c);
+}
+
+/* To be described only: nothing is copied, the same is told and refused. */
+static void test_look(void **state)
+{
+    static const struct canonical_options look = {.look = true};
+    static const struct form_edit damage = {EDIT_POKE, "blk.1.attn_norm.weight", 0x7fc00000};
+    const char *path = at("base.gguf");
+    struct canonical *whole = opened("base.gguf"), *c;
+    struct err e = {0};
+    assert_int_equal(canonical_open(&path, 1, &look, &c, &e), 0);
+    struct str a = report_of(whole), b = report_of(c);
+    assert_string_equal(str_c(&a), str_c(&b));
+    assert_int_equal(canonical_n_tensors(c), canonical_n_tensors(whole));
+    const struct tensor_view *v = canonical_tensor(c, "blk.1.attn_norm.weight");
+    assert_null(v->data);
+    assert_int_equal(v->type, QT_F32);
+    assert_int_equal(tensor_view_bytes(v), tensor_view_bytes(canonical_tensor(whole, "blk.1.attn_norm.weight")));
+    assert_non_null(canonical_tensor(c, "blk.1.attn_q_a.weight")->data);
+    str_free(&a);
+    str_free(&b);
+    canonical_close(whole);
+    canonical_close(c);
+    edited(&damage, 1);
+    refused("edited.gguf", &look, "blk.1.attn_norm.weight holds NaN or Inf");
 }
 
 /* A scalar and an array of one entry stand for all layers (spec 3). */
@@ -719,6 +793,9 @@ int main(void)
         cmocka_unit_test(test_kv_sim_off),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_comments),
+        cmocka_unit_test(test_draft_stages),
+        cmocka_unit_test(test_vectors_of_any_rank),
+        cmocka_unit_test(test_look),
         cmocka_unit_test(test_scalar_or_array),
         cmocka_unit_test(test_precision_warnings),
         cmocka_unit_test(test_pruned_experts),
