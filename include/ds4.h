@@ -50,6 +50,7 @@ struct ds4_options {
     uint64_t anchor_bytes; /* rewind points per session; 0: 256 MiB */
     uint64_t memory_limit; /* bytes the engine may count on; 0: what is free now */
     bool page_weights;     /* run although the weights do not fit into memory (they are read again and again) */
+    bool report_only;      /* for ds4_engine_report: opened even if memory is short, nothing is computed, no sessions */
     bool kv_sim_off;       /* no FP8/FP4 rounding of stored rows: they are kept in F32 */
     enum ds4_effort effort;
     void (*log)(void *arg, int level, const char *subject,

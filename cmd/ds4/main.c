@@ -115,6 +115,7 @@ int main(int argc, char **argv)
     o.engine.n_model_paths = o.n_models;
     o.engine.ctx = o.ctx;
     o.engine.sessions = 1;
+    o.engine.report_only = o.inspect;
     o.engine.log = log_line;
     o.engine.log_arg = &o;
     int rc = ds4_engine_open(&o.engine, &g, &e);

@@ -46,6 +46,7 @@ static int options_take(struct ds4_engine *g, const struct ds4_options *o, struc
     g->effort = o->effort;
     g->kv_sim_off = o->kv_sim_off;
     g->page_weights = o->page_weights;
+    g->report_only = o->report_only;
     g->prefill_chunk = or_default(o->prefill_chunk, PREFILL_CHUNK);
     g->anchor_bytes = o->anchor_bytes ? o->anchor_bytes : ANCHOR_BYTES;
     g->plan.sessions = or_default(o->sessions, 1);
@@ -97,7 +98,7 @@ static int device_open(struct ds4_engine *g, const struct ds4_options *o, struct
 static int model_open(struct ds4_engine *g, const struct ds4_options *o, struct err *e)
 {
     if (o->n_model_paths < 1 || !o->model_paths) return err_set(e, ERR_ARG, "no model file is given");
-    const struct canonical_options co = {.kv_sim_off = g->kv_sim_off};
+    const struct canonical_options co = {.kv_sim_off = g->kv_sim_off, .look = g->report_only};
     const int rc = canonical_open(o->model_paths, o->n_model_paths, &co, &g->canonical, e);
     if (rc) return rc;
     g->family = family_of(canonical_family(g->canonical));
@@ -183,8 +184,9 @@ int engine_assemble(struct ds4_engine *g, struct err *e)
     g->n_vocab = g->family->n_vocab(g->model);
     const int rc = engine_plan_make(g, e);
     if (rc) return rc;
-    g->fingerprint = fingerprint(g);
     report_write(g);
+    if (g->report_only) return 0;
+    g->fingerprint = fingerprint(g);
     log_msg(LOG_INFO, "engine", "memory: %.2f GiB needed, %.2f available, %d session%s of %d tokens",
             (double)g->plan.total / (1 << 30), (double)g->plan.available / (1 << 30), g->plan.sessions,
             g->plan.sessions > 1 ? "s" : "", g->plan.ctx);

@@ -162,7 +162,7 @@ struct ds4_engine {
     char backend[8];
     const char *isa; /* "" where the backend has no kernel sets */
     enum ds4_effort effort;
-    bool kv_sim_off, page_weights;
+    bool kv_sim_off, page_weights, report_only;
     int n_layers, n_vocab, prefill_chunk;
     uint64_t anchor_bytes;
     uint64_t fingerprint; /* of everything that a snapshot depends on */

@@ -107,6 +107,11 @@ static int refuse(const struct ds4_engine *g, struct err *e)
     return rc;
 }
 
+static bool fits(const struct ds4_memory_plan *p)
+{
+    return !p->available || p->total <= p->available;
+}
+
 int engine_plan_make(struct ds4_engine *g, struct err *e)
 {
     struct ds4_memory_plan *p = &g->plan;
@@ -115,7 +120,7 @@ int engine_plan_make(struct ds4_engine *g, struct err *e)
     p->session = engine_session_bytes(g, p->ctx);
     p->anchors = g->anchor_bytes;
     p->total = base_bytes(g) + (uint64_t)p->sessions * (p->session + p->anchors);
-    return p->available && p->total > p->available ? refuse(g, e) : 0;
+    return fits(p) || g->report_only ? 0 : refuse(g, e);
 }
 
 int engine_promise(struct ds4_engine *g, uint64_t bytes, struct err *e)
@@ -139,5 +144,9 @@ void engine_plan_text(const struct ds4_engine *g, struct str *out)
                p->sessions > 1 ? "s" : "", p->ctx, gib(p->session), gib(p->anchors));
     str_printf(out, "memory needed %.3f GiB", gib(p->total));
     if (p->available) str_printf(out, ", available %.3f GiB", gib(p->available));
+    str_puts(out, "\n");
+    if (fits(p)) return;
+    str_puts(out, "this does not fit: ");
+    advice(g, out);
     str_puts(out, "\n");
 }

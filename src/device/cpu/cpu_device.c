@@ -174,7 +174,8 @@ static bool mat_widen(struct dev_mat *m)
 {
     const int64_t rows = view_rows(&m->v), n = m->v.ne[0];
     if (plain_floats(&m->v)) m->f32 = (const float *)(const void *)m->v.data;
-    if (m->f32 || !m->type || !m->type->decode || rows > WIDEN_VALUES || n > WIDEN_VALUES / rows) return true;
+    if (m->f32 || !m->v.data || !m->type || !m->type->decode || rows > WIDEN_VALUES || n > WIDEN_VALUES / rows)
+        return true;
     m->own = mem_try((size_t)(rows * n) * sizeof *m->own);
     if (!m->own) return false;
     for (int64_t r = 0; r < rows; r++) m->type->decode(view_row(&m->v, r), m->own + r * n, n);
@@ -332,6 +333,8 @@ static const struct cpu_kernels *kernels_for(enum quant_isa isa)
 {
 #if defined(__x86_64__)
     if (isa == QUANT_AVX2) return &cpu_kernels_avx2;
+#elif defined(__aarch64__)
+    if (isa != QUANT_SCALAR) return &cpu_kernels_neon;
 #endif
     return &cpu_kernels_scalar;
 }
