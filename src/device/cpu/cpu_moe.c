@@ -80,6 +80,10 @@ static bool moe_check(struct dev_stream *s, const struct moe_args *a, int64_t D)
         return false;
     }
     if (!expert_check(s, &l->gate, &l->up, &l->down, D)) return false;
+    if ((int64_t)a->n * a->k > INT32_MAX) {
+        dev_fail(s, ERR_LIMIT, "%d rows with %d experts each are too many for one step; use smaller steps", a->n, a->k);
+        return false;
+    }
     for (int i = 0; i < a->n; i++)
         for (int k = 0; k < a->k; k++) {
             const int32_t id = buf_ints(a->ids, i)[k];
