@@ -1,3 +1,4 @@
+/* The list of families, and the device of each part of a layer. */
 #include "models/family.h"
 #include "models/deepseek4/deepseek4.h"
 

@@ -9,7 +9,6 @@
 #define MODELS_FAMILY_H
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include "base/err.h"
 #include "base/str.h"
 #include "device/device.h"
@@ -53,9 +52,10 @@ struct family {
     int (*n_vocab)(const void *model);
     void (*describe)(const void *model, struct str *out); /* shape, for --inspect */
 
-    /* Buffers for steps of up to n_rows rows and n_segments segments. */
-    /* Parts of the carry; returns their number, at most CARRY_PARTS. Part 0 is what TAP_LAYER_OUT shows. */
+    /* Parts of the carry for n_rows rows; returns their number, at most CARRY_PARTS. Part 0 is what TAP_LAYER_OUT
+     * shows. */
     int (*carry)(const void *model, int n_rows, struct buf_desc part[]);
+    /* Scratch for steps of up to n_rows rows and n_segments segments. */
     size_t (*scratch_bytes)(const void *model, int n_rows, int n_segments);
     int (*scratch_create)(const void *model, int n_rows, int n_segments, void **scratch, struct err *e);
     void (*scratch_free)(void *scratch);

@@ -1,3 +1,4 @@
+/* Binding of weights, and products that quantise their rows once. */
 #include "models/block/linear.h"
 #include "quant/quant.h"
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* Fixed by the format: the models were trained on these very bytes (see NOTICE). */
-#include "deepseek4_effort.h"
+#include "models/deepseek4/deepseek4_effort.h"
 
 const char deepseek4_effort_absolute[] =
     "Reasoning Effort: Absolute maximum with no shortcuts permitted.\n"

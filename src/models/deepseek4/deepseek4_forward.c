@@ -96,14 +96,14 @@ static void project(const struct stage *g)
 {
     const struct deepseek4_shape *s = g->s;
     struct deepseek4_scratch *y = g->y;
-    linear(g->st, &y->attn_in, &g->w->q_a, y->buf[S_QR], g->T);
+    linear(g->st, &y->input[INPUT_NORMED], &g->w->q_a, y->buf[S_QR], g->T);
     norm(g, y->buf[S_QR], y->buf[S_QR], g->w->q_a_norm, 1, s->Rq);
-    linear_input_renew(&y->qr);
-    linear(g->st, &y->qr, &g->w->q_b, y->buf[S_Q], g->T);
+    linear_input_renew(&y->input[INPUT_QR]);
+    linear(g->st, &y->input[INPUT_QR], &g->w->q_b, y->buf[S_Q], g->T);
     norm(g, y->buf[S_Q], y->buf[S_Q], NULL, s->H, s->d);
     rotate(g, y->buf[S_Q], s->H, s->d, false);
 
-    linear(g->st, &y->attn_in, &g->w->kv, y->buf[S_KV], g->T);
+    linear(g->st, &y->input[INPUT_NORMED], &g->w->kv, y->buf[S_KV], g->T);
     norm(g, y->buf[S_KV], y->buf[S_KV], g->w->kv_norm, 1, s->d);
     rotate(g, y->buf[S_KV], 1, s->d, false);
     g->op->pack(g->st, &(struct pack_args){.x = y->buf[S_KV], .out = y->buf[S_RAW], .n = g->T});
@@ -115,8 +115,8 @@ static void compress(const struct stage *g, const struct deepseek4_lane *lane, b
     struct deepseek4_scratch *y = g->y;
     const enum deepseek4_scratch_id kv = index ? S_INDEX_KV : g->ls->indexed ? S_WIDE_KV : S_LANE_KV;
     const enum deepseek4_scratch_id gate = index ? S_INDEX_GATE : g->ls->indexed ? S_WIDE_GATE : S_LANE_GATE;
-    linear(g->st, &y->attn_in, &lane->kv, y->buf[kv], g->T);
-    linear(g->st, &y->attn_in, &lane->gate, y->buf[gate], g->T);
+    linear(g->st, &y->input[INPUT_NORMED], &lane->kv, y->buf[kv], g->T);
+    linear(g->st, &y->input[INPUT_NORMED], &lane->gate, y->buf[gate], g->T);
     g->op->compress(g->st, &(struct compress_args){.kv = y->buf[kv],
                                                    .gate = y->buf[gate],
                                                    .ape = lane->ape,
@@ -147,13 +147,13 @@ static struct dev_buf *select_rows(const struct stage *g)
     const struct deepseek4_shape *s = g->s;
     struct deepseek4_scratch *y = g->y;
     if (!selection_matters(g)) return NULL;
-    linear(g->st, &y->qr, &g->w->index_q, y->buf[S_INDEX_Q], g->T);
+    linear(g->st, &y->input[INPUT_QR], &g->w->index_q, y->buf[S_INDEX_Q], g->T);
     rotate(g, y->buf[S_INDEX_Q], s->IH, s->ID, false);
     if (s->hadamard)
         g->op->hadamard(g->st,
                         &(struct hadamard_args){.x = y->buf[S_INDEX_Q], .groups = s->IH, .width = s->ID, .n = g->T});
     g->op->round(g->st, &(struct round_args){.x = y->buf[S_INDEX_Q], .fmt = s->index_row, .groups = s->IH, .n = g->T});
-    linear(g->st, &y->attn_in, &g->w->index_proj, y->buf[S_INDEX_W], g->T);
+    linear(g->st, &y->input[INPUT_NORMED], &g->w->index_proj, y->buf[S_INDEX_W], g->T);
     g->op->select(g->st, &(struct select_args){.q = y->buf[S_INDEX_Q],
                                                .weight = y->buf[S_INDEX_W],
                                                .scale = 1 / sqrt((double)s->ID * s->IH),
@@ -171,7 +171,7 @@ static void attention(const struct stage *g)
     const struct deepseek4_shape *s = g->s;
     struct deepseek4_scratch *y = g->y;
     struct dev_buf *selected = NULL;
-    linear_input_renew(&y->attn_in);
+    linear_input_renew(&y->input[INPUT_NORMED]);
     project(g);
     if (g->ls->ratio) compress(g, &g->w->attn_lane, false);
     if (g->ls->indexed) {
@@ -190,10 +190,10 @@ static void attention(const struct stage *g)
                                                      .n = g->T});
     g->op->ring_write(g->st, &(struct ring_write_args){.x = y->buf[S_RAW], .ring = y->ring[RING_RAW]});
     rotate(g, y->buf[S_O], s->H, s->d, true);
-    linear_input_renew(&y->heads);
-    linear(g->st, &y->heads, &g->w->out_a, y->buf[S_LOW], g->T);
-    linear_input_renew(&y->low);
-    linear(g->st, &y->low, &g->w->out_b, y->buf[S_Y], g->T);
+    linear_input_renew(&y->input[INPUT_HEADS]);
+    linear(g->st, &y->input[INPUT_HEADS], &g->w->out_a, y->buf[S_LOW], g->T);
+    linear_input_renew(&y->input[INPUT_LOW]);
+    linear(g->st, &y->input[INPUT_LOW], &g->w->out_b, y->buf[S_Y], g->T);
 }
 
 /* ---------------------------------------------------------------- MoE, spec 3.9: S_XN -> S_Y */
@@ -203,8 +203,8 @@ static void moe(const struct stage *g)
     struct deepseek4_scratch *y = g->y;
     const struct taps *taps = g->step->taps;
     struct dev_buf *mid = tap_wanted(taps, TAP_EXPERT_MID) ? taps->expert_mid : NULL;
-    linear_input_renew(&y->attn_in);
-    linear(g->st, &y->attn_in, &g->w->router, y->buf[S_ROUTER], g->T);
+    linear_input_renew(&y->input[INPUT_NORMED]);
+    linear(g->st, &y->input[INPUT_NORMED], &g->w->router, y->buf[S_ROUTER], g->T);
     g->op->router(g->st, &(struct router_args){.logits = y->buf[S_ROUTER],
                                                .experts = g->ls->E,
                                                .bias = g->w->router_bias,
@@ -298,8 +298,8 @@ void deepseek4_head(const void *model, struct step *step, const int *row, int n,
     g.op->gather(g.st, &(struct gather_args){.x = step->carry[0], .out = b[S_HEAD], .row = row, .n = n});
     hc_pre(&g, b[S_HEAD], &m->output_hc, true);
     norm(&g, b[S_X], b[S_XN], m->output_norm, 1, g.s->D);
-    linear_input_renew(&g.y->head);
-    linear(g.st, &g.y->head, &m->output, logits, n);
+    linear_input_renew(&g.y->input[INPUT_HEAD]);
+    linear(g.st, &g.y->input[INPUT_HEAD], &m->output, logits, n);
 }
 
 int deepseek4_commit(const void *model, struct step *step, int segment, int n, struct err *e)

@@ -58,6 +58,16 @@ struct deepseek4_layer {
     struct weight shared_gate, shared_up, shared_down;
 };
 
+/* Rows that several matrices read. */
+enum deepseek4_input {
+    INPUT_NORMED, /* rows in front of a sublayer */
+    INPUT_QR,     /* compressed query */
+    INPUT_HEADS,  /* attention output */
+    INPUT_LOW,    /* first half of the output projection */
+    INPUT_HEAD,   /* normed rows of the head */
+    INPUT_COUNT
+};
+
 struct deepseek4_model {
     struct deepseek4_shape shape;
     struct dev *dev;
@@ -68,8 +78,7 @@ struct deepseek4_model {
     struct deepseek4_hc output_hc;
     struct deepseek4_layer *layer; /* [L] */
     struct experts *experts;
-    /* Which activation formats the matrices at each input need: bits 1 << enum act_format. */
-    unsigned in_attn, in_qr, in_heads, in_low, in_head;
+    unsigned formats[INPUT_COUNT]; /* that the matrices at an input need: bits 1 << enum act_format */
 };
 
 int deepseek4_weights_bind(const struct canonical *c, struct deepseek4_model *m, struct err *e);
@@ -105,17 +114,17 @@ enum deepseek4_scratch_id {
     S_COUNT
 };
 
+enum { RING_RAW, RING_KV, RING_SCORE, RING_INDEX_KV, RING_INDEX_SCORE, RING_COUNT };
+enum { STORE_KV, STORE_INDEX, STORE_COUNT };
+
 struct deepseek4_scratch {
     struct dev *dev;
     struct dev_buf *buf[S_COUNT];
-    struct dev_buf *act[5][ACT_COUNT];                 /* owners of the quantised forms below */
-    struct linear_input attn_in, qr, heads, low, head; /* inputs of matrices */
+    struct linear_input input[INPUT_COUNT]; /* owns its quantised forms; the rows are of buf */
     /* Handles of the step's segments for the layer at work. */
-    struct dev_ring **ring[5];
-    struct dev_store **store[2];
+    struct dev_ring **ring[RING_COUNT];
+    struct dev_store **store[STORE_COUNT];
 };
-enum { RING_RAW, RING_KV, RING_SCORE, RING_INDEX_KV, RING_INDEX_SCORE, RING_COUNT };
-enum { STORE_KV, STORE_INDEX, STORE_COUNT };
 
 size_t deepseek4_scratch_bytes(const void *model, int n_rows, int n_segments);
 int deepseek4_scratch_create(const void *model, int n_rows, int n_segments, void **scratch, struct err *e);

@@ -1,8 +1,8 @@
-#include "deepseek4_prompt.h"
-
+/* The frame is written part by part; text collects in a span until the next special token. */
+#include "models/deepseek4/deepseek4_prompt.h"
 #include <string.h>
 #include "base/str.h"
-#include "deepseek4_effort.h"
+#include "models/deepseek4/deepseek4_effort.h"
 
 #define BOS       "<｜begin▁of▁sentence｜>"
 #define EOS       "<｜end▁of▁sentence｜>"

@@ -73,29 +73,21 @@ static struct buf_desc describe(const struct deepseek4_shape *s, enum deepseek4_
     return floats(T, 1, 0);
 }
 
-/* Quantised forms of the inputs of matrices: site i, format f. */
-struct site {
-    unsigned formats;
-    int groups, width;
-};
+/* Where the rows of an input are, and how its quantised forms are cut. */
+static const enum deepseek4_scratch_id rows_of[INPUT_COUNT] = {
+    [INPUT_NORMED] = S_XN, [INPUT_QR] = S_QR, [INPUT_HEADS] = S_O, [INPUT_LOW] = S_LOW, [INPUT_HEAD] = S_XN};
 
-static void sites(const struct deepseek4_model *m, struct site site[5])
+/* Quantised form f of an input; width 0: no matrix needs it. */
+static struct buf_desc describe_act(const struct deepseek4_model *m, int input, int f, int T)
 {
     const struct deepseek4_shape *s = &m->shape;
-    site[0] = (struct site){m->in_attn, 1, s->D};
-    site[1] = (struct site){m->in_qr, 1, s->Rq};
-    site[2] = (struct site){m->in_heads, s->G, s->H * s->d / s->G};
-    site[3] = (struct site){m->in_low, 1, s->G * s->Ro};
-    site[4] = (struct site){m->in_head, 1, s->D};
-}
-
-static struct buf_desc describe_act(const struct site *site, int f, int T)
-{
-    const bool wanted = f != ACT_F32 && (site->formats >> f & 1);
+    const struct buf_desc rows = describe(s, rows_of[input], T);
+    const int groups = input == INPUT_HEADS ? s->G : 1;
+    const bool wanted = f != ACT_F32 && (m->formats[input] >> f & 1);
     return (struct buf_desc){.kind = BUF_ACT,
                              .rows = T,
-                             .groups = site->groups,
-                             .width = wanted ? site->width : 0,
+                             .groups = groups,
+                             .width = wanted ? rows.groups * rows.width / groups : 0,
                              .act = (enum act_format)f};
 }
 
@@ -107,11 +99,9 @@ size_t deepseek4_scratch_bytes(const void *model, int n_rows, int n_segments)
         const struct buf_desc b = describe(&m->shape, (enum deepseek4_scratch_id)id, n_rows);
         if (b.width) sum += m->dev->op->buf_bytes(m->dev, &b);
     }
-    struct site site[5];
-    sites(m, site);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < INPUT_COUNT; i++)
         for (int f = 0; f < ACT_COUNT; f++) {
-            const struct buf_desc b = describe_act(&site[i], f, n_rows);
+            const struct buf_desc b = describe_act(m, i, f, n_rows);
             if (b.width) sum += m->dev->op->buf_bytes(m->dev, &b);
         }
     return sum;
@@ -125,16 +115,11 @@ static bool buf_make(struct dev *dev, const struct buf_desc *b, struct dev_buf *
 
 static bool inputs_make(const struct deepseek4_model *m, struct deepseek4_scratch *y, int n_rows)
 {
-    struct linear_input *const input[5] = {&y->attn_in, &y->qr, &y->heads, &y->low, &y->head};
-    struct dev_buf *const rows[5] = {y->buf[S_XN], y->buf[S_QR], y->buf[S_O], y->buf[S_LOW], y->buf[S_XN]};
-    struct site site[5];
-    sites(m, site);
-    for (int i = 0; i < 5; i++) {
-        input[i]->rows = rows[i];
+    for (int i = 0; i < INPUT_COUNT; i++) {
+        y->input[i].rows = y->buf[rows_of[i]];
         for (int f = 0; f < ACT_COUNT; f++) {
-            const struct buf_desc b = describe_act(&site[i], f, n_rows);
-            if (!buf_make(m->dev, &b, &y->act[i][f])) return false;
-            input[i]->act[f] = y->act[i][f];
+            const struct buf_desc b = describe_act(m, i, f, n_rows);
+            if (!buf_make(m->dev, &b, &y->input[i].act[f])) return false;
         }
     }
     return true;
@@ -173,9 +158,9 @@ void deepseek4_scratch_free(void *scratch)
 {
     struct deepseek4_scratch *y = scratch;
     if (!y) return;
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < INPUT_COUNT; i++)
         for (int f = 0; f < ACT_COUNT; f++)
-            if (y->act[i][f]) y->dev->op->buf_free(y->act[i][f]);
+            if (y->input[i].act[f]) y->dev->op->buf_free(y->input[i].act[f]);
     for (int id = 0; id < S_COUNT; id++)
         if (y->buf[id]) y->dev->op->buf_free(y->buf[id]);
     for (int i = 0; i < RING_COUNT; i++) mem_free(y->ring[i]);

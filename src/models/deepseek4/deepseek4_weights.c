@@ -1,7 +1,6 @@
 /* Binding of the tensors of spec deepseek-v4 2.3. */
 #include "models/deepseek4/deepseek4_internal.h"
 #include "base/mem.h"
-#include <stdarg.h>
 #include <stdio.h>
 
 /* One tensor to bind: where to, its name within the layer, its shape. Exactly one of weight and mat is set. */
@@ -171,11 +170,12 @@ static unsigned need(const struct weight *w)
 
 static void inputs_note(struct deepseek4_model *m, const struct deepseek4_layer *y)
 {
-    m->in_attn |= need(&y->q_a) | need(&y->kv) | need(&y->attn_lane.kv) | need(&y->attn_lane.gate) |
-                  need(&y->index_lane.kv) | need(&y->index_lane.gate) | need(&y->index_proj) | need(&y->router);
-    m->in_qr |= need(&y->q_b) | need(&y->index_q);
-    m->in_heads |= need(&y->out_a);
-    m->in_low |= need(&y->out_b);
+    m->formats[INPUT_NORMED] |= need(&y->q_a) | need(&y->kv) | need(&y->attn_lane.kv) | need(&y->attn_lane.gate) |
+                                need(&y->index_lane.kv) | need(&y->index_lane.gate) | need(&y->index_proj) |
+                                need(&y->router);
+    m->formats[INPUT_QR] |= need(&y->q_b) | need(&y->index_q);
+    m->formats[INPUT_HEADS] |= need(&y->out_a);
+    m->formats[INPUT_LOW] |= need(&y->out_b);
 }
 
 int deepseek4_weights_bind(const struct canonical *c, struct deepseek4_model *m, struct err *e)
@@ -184,7 +184,7 @@ int deepseek4_weights_bind(const struct canonical *c, struct deepseek4_model *m,
     m->layer = mem_try((size_t)s->L * sizeof *m->layer);
     if (!m->layer) return err_set(e, ERR_MEMORY, "out of memory for %d layers", s->L);
     int rc = ends_bind(c, m, e);
-    m->in_head = need(&m->output);
+    m->formats[INPUT_HEAD] = need(&m->output);
     for (int l = 0; l < s->L && !rc; l++) {
         char p[32];
         snprintf(p, sizeof p, "blk.%d.", l);
