@@ -1,5 +1,5 @@
+/* Vocabulary, merges and special tokens made from the texts of a model file, and encoding with them. */
 #include "text/bpe.h"
-
 #include <string.h>
 #include "base/log.h"
 #include "base/mem.h"

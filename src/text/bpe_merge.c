@@ -1,6 +1,5 @@
+/* The table of merge rules, and two ways to apply them: by looking at all pairs (short pieces) and with a heap. */
 #include "text/bpe_merge.h"
-
-#include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* The byte alphabet, computed in both directions: it needs no table. */
 #include "text/byte_alphabet.h"
 
 /* The bytes without a printable character of their own: 0-32, 127-160, 173. */

@@ -1,3 +1,4 @@
+/* Pre-tokenizing with PCRE2: the patterns one after the other, each inside the pieces of the one before. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/presplit.h"
 

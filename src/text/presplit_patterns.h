@@ -4,6 +4,7 @@
  * Unicode 6.3 and is no white space for the tokenizers that made the vocabularies. */
 #ifndef TEXT_PRESPLIT_PATTERNS_H
 #define TEXT_PRESPLIT_PATTERNS_H
+#include "text/presplit.h"
 
 #define WHITE     "[\\t-\\r\\x{85}\\p{Z}]"
 #define NON_WHITE "[^\\t-\\r\\x{85}\\p{Z}]"

@@ -1,5 +1,5 @@
+/* UTF-8, character by character. */
 #include "text/utf8.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
