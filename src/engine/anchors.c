@@ -1,7 +1,7 @@
 /* Rewind points: which positions have one, and which goes when the budget is used up. Marked positions stay longest;
  * the others thin out geometrically behind the tail, so that a rewind replays a bounded share of the way it goes back.
  * Memory is taken as points are, up to the budget; from then on a new point takes over the memory of one that goes. */
-#include "engine_internal.h"
+#include "engine/engine_internal.h"
 #include <limits.h>
 #include <string.h>
 #include "base/mem.h"

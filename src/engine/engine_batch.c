@@ -1,7 +1,6 @@
 /* Evaluations in flight: the row table of a step and its way through the layers. Who is served when is the business of
  * schedule.c. After every layer three things are looked at: the stream's error, damaged model files, cancellation. */
-#include "engine_internal.h"
-#include <string.h>
+#include "engine/engine_internal.h"
 #include "base/mem.h"
 
 /* ---------------------------------------------------------------- carry */

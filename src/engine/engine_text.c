@@ -1,8 +1,6 @@
 /* Text to tokens and back, chat frames: the tokenizer and the family's prompt codec behind the types of ds4.h. All of
  * it reads the engine only, so any thread may call it. */
-#include "engine_internal.h"
-#include <string.h>
-#include "base/log.h"
+#include "engine/engine_internal.h"
 #include "base/mem.h"
 
 /* ---------------------------------------------------------------- opening */
@@ -30,8 +28,8 @@ int engine_text_open(struct ds4_engine *g, struct err *e)
     struct bpe_text *t = texts_of(tokens, e), *m = t ? texts_of(merges, e) : NULL;
     int rc = e->code;
     if (rc == 0)
-        rc = bpe_create(t, (size_t)tokens->count, m, (size_t)merges->count, p->specials, p->n_specials,
-                        p->pretokenizer, &g->bpe, e);
+        rc = bpe_create(t, (size_t)tokens->count, m, (size_t)merges->count, p->specials, p->n_specials, p->pretokenizer,
+                        &g->bpe, e);
     mem_free(m);
     mem_free(t);
     return rc ? rc : p->check(g->bpe, e);

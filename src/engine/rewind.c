@@ -1,7 +1,7 @@
 /* Going back, and making a history equal to a list of tokens. A state cannot be shortened at will: the family still
  * holds what some last positions need, rewind points hold others, and from the best of these the rest is evaluated
  * again. */
-#include "engine_internal.h"
+#include "engine/engine_internal.h"
 #include <string.h>
 
 int session_reset(struct ds4_session *s, struct err *e)

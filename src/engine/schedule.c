@@ -5,8 +5,7 @@
  *
  * Invariant: a session is in at most one batch (s->batch), and its waiting tokens stay behind its history until commit.
  */
-#include "engine_internal.h"
-#include <limits.h>
+#include "engine/engine_internal.h"
 
 static bool session_waits(const struct ds4_session *s)
 {

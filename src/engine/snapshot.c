@@ -5,7 +5,7 @@
  * rows and anchor part are the family's bytes; their sizes follow from the length. A snapshot is taken back only by an
  * engine with the same fingerprint, and only whole: everything is checked first, and built beside what the session has.
  */
-#include "engine_internal.h"
+#include "engine/engine_internal.h"
 #include <inttypes.h>
 #include <string.h>
 #include "base/mem.h"

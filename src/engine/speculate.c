@@ -1,6 +1,6 @@
 /* Drafts: rows that are evaluated but not yet decided on. Their batch stays in flight inside the session from draft to
  * commit; other sessions go on meanwhile. */
-#include "engine_internal.h"
+#include "engine/engine_internal.h"
 #include <string.h>
 
 static int draft_check(const struct ds4_session *s, const int32_t *tokens, int n, struct err *e)

@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "gguf/gguf_internal.h"
-#include "quant/quant.h"
 
 /* Smallest records: key or name length + 1 byte of key, type + 1 byte of value; n_dims, type, offset. */
 enum { HEADER_BYTES = 24, MIN_KV_BYTES = 8 + 1 + 4 + 1, MIN_TENSOR_BYTES = 8 + 4 + 4 + 8, FIRST_CAP = 64 };
