@@ -1,7 +1,6 @@
 /* The table of tensors with their names in both worlds, and the metadata. */
 #include "deepseek4_layout.h"
 #include <stdio.h>
-#include <string.h>
 #include "base/mem.h"
 
 /* Sizes that occur in shapes; the last ones depend on the layer. */

@@ -1,6 +1,5 @@
 /* Hyper-parameters from config.json. */
 #include "hf_deepseek4.h"
-#include <string.h>
 #include "hf_json.h"
 
 static void read_shape(struct hf_reader *r, struct deepseek4_params *p)

@@ -32,11 +32,6 @@ const char *st_dtype_name(enum st_dtype t)
     return dtypes[t].name;
 }
 
-int st_dtype_bytes(enum st_dtype t)
-{
-    return dtypes[t].bytes;
-}
-
 /* What is being read, for messages. */
 struct place {
     const char *file, *tensor;
@@ -72,7 +67,7 @@ static int read_extent(const struct place *at, const json_t *shape, const json_t
                        struct st_tensor *t)
 {
     if (!json_is_array(shape)) return bad(at, "no shape");
-    if (json_array_size(shape) > ST_MAX_DIMS) return bad(at, "more than 8 dimensions");
+    if (json_array_size(shape) > ST_MAX_DIMS) return bad(at, "too many dimensions");
     t->n_dims = (int)json_array_size(shape);
     uint64_t bytes = (uint64_t)dtypes[t->dtype].bytes, end;
     for (int i = 0; i < t->n_dims; i++) {

@@ -51,6 +51,5 @@ const struct st_tensor *safetensors_at(const struct safetensors *s, size_t i); /
 int safetensors_intact(const struct safetensors *s, struct err *e);
 
 const char *st_dtype_name(enum st_dtype t);
-int st_dtype_bytes(enum st_dtype t);
 
 #endif

@@ -2,7 +2,6 @@
 #include "source_rows.h"
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include "quant/quant.h"
 

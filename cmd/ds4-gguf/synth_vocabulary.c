@@ -1,5 +1,6 @@
 /* Tokens of random models. Text in and out works for every byte; words come out as pairs of letters. */
 #include "synth_vocabulary.h"
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,10 +23,7 @@ static const struct special {
 };
 enum { N_SPECIALS = sizeof specials / sizeof specials[0] };
 
-int64_t synth_vocabulary_least(void)
-{
-    return FIRST_BYTE + 256 + N_SPECIALS - FIRST_BYTE;
-}
+_Static_assert(SYNTH_VOCABULARY_LEAST == 256 + N_SPECIALS, "bytes and special tokens");
 
 static int64_t special_id(int i, int64_t n_tokens)
 {
@@ -62,6 +60,7 @@ static void add_pairs(struct vocabulary *v, int64_t end)
 
 int synth_vocabulary(int64_t n_tokens, struct vocabulary *v, struct err *e)
 {
+    assert(n_tokens >= SYNTH_VOCABULARY_LEAST);
     *v = (struct vocabulary){.bos = 0, .eos = 1, .pad = 2};
     v->types = mem_try((size_t)n_tokens * sizeof *v->types);
     if (!v->types) return err_set(e, ERR_MEMORY, "not enough memory for the vocabulary");

@@ -3,9 +3,10 @@
 #define SYNTH_VOCABULARY_H
 #include "vocabulary.h"
 
-/* Exactly n_tokens tokens (at least synth_vocabulary_least()). Ids of special tokens are those of the published models
- * where n_tokens is theirs, else the last ones. The caller frees *v with vocabulary_free. */
+enum { SYNTH_VOCABULARY_LEAST = 272 };
+
+/* Exactly n_tokens tokens, at least SYNTH_VOCABULARY_LEAST (bytes and special tokens). Ids of special tokens are those
+ * of the published models where n_tokens is theirs, else the last ones. The caller frees *v with vocabulary_free. */
 int synth_vocabulary(int64_t n_tokens, struct vocabulary *v, struct err *e);
-int64_t synth_vocabulary_least(void);
 
 #endif

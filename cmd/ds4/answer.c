@@ -1,3 +1,4 @@
+/* Answers as they come. */
 #include "answer.h"
 #include <unistd.h>
 

@@ -2,9 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <histedit.h>
-#include "base/mem.h"
 #include "generate.h"
 
 /* The transcript is an exact list of tokens: a turn only ever adds to it. */

@@ -1,3 +1,4 @@
+/* Tokens and logits for tests and bug reports. */
 #include "diagnose.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
+/* Prefill, the loop of tokens, and SIGINT. */
 #include "generate.h"
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 #include "answer.h"
 #include "base/clock.h"
@@ -98,7 +98,6 @@ int generate_answer(ds4_engine *g, ds4_session *s, const struct options *o, bool
     r->generate_s = clock_s() - t0;
     answer_end(&out);
     running = NULL;
-    r->interrupted = interrupted;
     return rc == DS4_E_CANCELLED ? 0 : rc;
 }
 

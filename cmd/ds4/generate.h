@@ -7,7 +7,6 @@
 struct generate_result {
     int prefilled, generated;
     double prefill_s, generate_s;
-    bool interrupted;
 };
 
 /* Sets the handler of SIGINT: the first stops generation, more are ignored until generate_answer returns. */

@@ -1,3 +1,4 @@
+/* The table of options, from which both parsing and help come. */
 #include "options.h"
 #include <stdio.h>
 #include <string.h>
@@ -116,12 +117,6 @@ static void take_model(struct args *a, struct options *o, const char *word)
         o->model[o->n_models++] = v;
 }
 
-static void take_think(struct options *o, enum ds4_think think)
-{
-    o->think = think;
-    o->think_given = true;
-}
-
 static void take_sampling(struct args *a, struct options *o, enum option_id id, const char *word)
 {
     switch (id) {
@@ -173,13 +168,13 @@ static void take(struct args *a, struct options *o, enum option_id id, const cha
         take_sampling(a, o, id, word);
         break;
     case O_THINK:
-        take_think(o, DS4_THINK_HIGH);
+        o->think = DS4_THINK_HIGH;
         break;
     case O_THINK_MAX:
-        take_think(o, DS4_THINK_MAX);
+        o->think = DS4_THINK_MAX;
         break;
     case O_NOTHINK:
-        take_think(o, DS4_THINK_OFF);
+        o->think = DS4_THINK_OFF;
         break;
     case O_EFFORT:
         o->engine.effort = (enum ds4_effort)word_of(a, word, efforts, 3);

@@ -2,7 +2,6 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
 #include <stdbool.h>
-#include <stdint.h>
 #include "ds4.h"
 
 enum { OPTIONS_MAX_MODELS = 64 };
@@ -15,7 +14,6 @@ struct options {
     bool raw;     /* the prompt is text to go on with: no chat frame */
     int n_tokens; /* most tokens of an answer */
     enum ds4_think think;
-    bool think_given;
     struct ds4_sampling sampling;
     int ctx;
     struct ds4_options engine; /* model_paths is filled by the caller */
