@@ -3,8 +3,6 @@
 #include <string.h>
 #include "device/cpu/cpu_internal.h"
 
-enum { HC_MAX_STREAMS = 16 }; /* as the kernels' hc_expand */
-
 struct hc_job {
     const struct cpu_kernels *k;
     const void *a;
@@ -13,8 +11,8 @@ struct hc_job {
 static bool hc_check(struct dev_stream *s, int streams)
 {
     if (!cpu_ready(s)) return false;
-    if (streams >= 1 && streams <= HC_MAX_STREAMS) return true;
-    dev_fail(s, ERR_MODEL, "%d hyper-connection streams; this device handles 1 to %d", streams, HC_MAX_STREAMS);
+    if (streams >= 1 && streams <= CPU_MAX_STREAMS) return true;
+    dev_fail(s, ERR_MODEL, "%d hyper-connection streams; this device handles 1 to %d", streams, CPU_MAX_STREAMS);
     return false;
 }
 

@@ -4,7 +4,8 @@
 #define CPU_KERNELS_H
 #include "device/device.h"
 
-enum { CPU_TILE = 64 }; /* rows of a tile of "stripes" */
+enum { CPU_TILE = 64 };        /* rows of a tile of "stripes" */
+enum { CPU_MAX_STREAMS = 16 }; /* hyper-connection streams that hc_expand can take */
 
 /* Visible rows of a query in tiles; rows are decoded and padded with zeros to width (a multiple of 16). */
 struct cpu_scores {
