@@ -81,7 +81,7 @@ $(BUILD)/%_dotprod_neon.o: ISA_FLAGS := -march=armv8.2-a+dotprod
 $(BUILD)/%_i8mm_neon.o: ISA_FLAGS := -march=armv8.2-a+dotprod+i8mm
 endif
 # Vectors wider than the processor's are split by the compiler; they are never passed to a real function.
-$(BUILD)/%_scalar.o: ISA_FLAGS := -Wno-psabi
+$(BUILD)/%_scalar.o $(BUILD)/%_kernels_neon.o: ISA_FLAGS := -Wno-psabi
 # Tests of whole programs find them in the folder that the tests were built in.
 $(BUILD)/tests/%.o: ISA_FLAGS += -DTEST_BUILD='"$(BUILD)"'
 $(BUILD)/%.o: %.c

@@ -1,6 +1,6 @@
 /* Activation quantisers with NEON; same bits as quant_act.c. */
 #include "quant/quant_internal.h"
-#ifdef __ARM_NEON
+#ifdef __aarch64__
 #include <arm_neon.h>
 #include <float.h>
 #include <math.h>

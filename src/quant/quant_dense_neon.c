@@ -1,6 +1,6 @@
 /* NEON tiles of F32, F16 and BF16 weights (activations ACT_F32): sixteen striped lanes in four vectors per output
  * (docs/numerics.md, lanes16). */
-#ifdef __ARM_NEON
+#ifdef __aarch64__
 #include <arm_neon.h>
 #include "quant/quant_dense.h"
 

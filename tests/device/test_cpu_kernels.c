@@ -290,6 +290,8 @@ static int setup(void **state)
     sets[n_sets++] = &cpu_kernels_scalar;
 #if defined(__x86_64__)
     if (quant_isa_usable(QUANT_AVX2)) sets[n_sets++] = &cpu_kernels_avx2;
+#elif defined(__aarch64__)
+    sets[n_sets++] = &cpu_kernels_neon;
 #endif
     return 0;
 }

@@ -47,6 +47,6 @@ struct cpu_kernels {
     void (*scale)(int n, const float *x, float s, float *y);
 };
 
-extern const struct cpu_kernels cpu_kernels_scalar, cpu_kernels_avx2;
+extern const struct cpu_kernels cpu_kernels_scalar, cpu_kernels_avx2, cpu_kernels_neon;
 
 #endif

@@ -1,5 +1,6 @@
 /* Vectors of eight floats. With AVX2 an operation is one instruction, without it the compiler splits it; both give the
- * same bits, because every operation is exact IEEE per lane and a fused multiply-add is fused in both.
+ * same bits, because every operation is exact IEEE per lane and a fused multiply-add is fused in both. Some operations
+ * are written out for NEON, whose vectors have half the width.
  * Only kernel files (cpu_kernels_*.c) include this. */
 #ifndef CPU_VEC_H
 #define CPU_VEC_H
@@ -8,6 +9,8 @@
 #include <string.h>
 #ifdef __AVX2__
 #include <immintrin.h>
+#elif defined(CPU_VEC_NEON)
+#include <arm_neon.h>
 #endif
 
 typedef float v8f __attribute__((vector_size(32)));
@@ -85,11 +88,64 @@ V8_INLINE v8f v8_min(v8f a, v8f b)
 #endif
 }
 
+/* Sums that a loop adds to: eight floats that stay in registers. Compilers may keep a vector wider than the processor's
+ * in memory. */
+#ifdef CPU_VEC_NEON
+typedef struct {
+    float32x4_t half[2];
+} v8r;
+
+V8_INLINE v8r v8r_load(const float *p)
+{
+    return (v8r){{vld1q_f32(p), vld1q_f32(p + 4)}};
+}
+
+V8_INLINE v8r v8r_set(float x)
+{
+    return (v8r){{vdupq_n_f32(x), vdupq_n_f32(x)}};
+}
+
+V8_INLINE v8r v8r_fma(v8r a, v8r b, v8r c)
+{
+    return (v8r){{vfmaq_f32(c.half[0], a.half[0], b.half[0]), vfmaq_f32(c.half[1], a.half[1], b.half[1])}};
+}
+
+V8_INLINE v8r v8r_add(v8r a, v8r b)
+{
+    return (v8r){{vaddq_f32(a.half[0], b.half[0]), vaddq_f32(a.half[1], b.half[1])}};
+}
+
+V8_INLINE v8f v8r_value(v8r a)
+{
+    v8f v;
+    memcpy(&v, &a, sizeof v);
+    return v;
+}
+
+V8_INLINE float32x4_t v8_half(v8f a, int i)
+{
+    float32x4_t v[2];
+    memcpy(v, &a, sizeof a);
+    return v[i];
+}
+#else
+typedef v8f v8r;
+#define v8r_load(p)      v8_keep(v8_load(p))
+#define v8r_set(x)       v8_set(x)
+#define v8r_fma(a, b, c) v8_fma(a, b, c)
+#define v8r_add(a, b)    ((a) + (b))
+#define v8r_value(a)     (a)
+#endif
+
 /* a*b + c, rounded once. */
 V8_INLINE v8f v8_fma(v8f a, v8f b, v8f c)
 {
 #ifdef __AVX2__
     return (v8f)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(CPU_VEC_NEON)
+    v8r r = {{v8_half(c, 0), v8_half(c, 1)}};
+    for (int i = 0; i < 2; i++) r.half[i] = vfmaq_f32(r.half[i], v8_half(a, i), v8_half(b, i));
+    return v8r_value(r);
 #else
     v8f r;
     for (int i = 0; i < 8; i++) r[i] = fmaf(a[i], b[i], c[i]);
@@ -175,6 +231,19 @@ V8_INLINE v8f v8_sum8(const v8f s[8])
     const v8f even = (v8f)_mm256_shuffle_ps((__m256)p[0], (__m256)p[1], 0x88);
     const v8f odd = (v8f)_mm256_shuffle_ps((__m256)p[0], (__m256)p[1], 0xdd);
     return v8_shuffle(even + odd, 0, 2, 1, 3, 4, 6, 5, 7);
+#elif defined(CPU_VEC_NEON)
+    v8r r;
+    for (int h = 0; h < 2; h++) {
+        float32x4_t u[2];
+        for (int i = 0; i < 2; i++) { /* + (i+4), then + (i+2) of two vectors side by side */
+            const v8f a = s[4 * h + 2 * i], b = s[4 * h + 2 * i + 1];
+            const float64x2_t p = vreinterpretq_f64_f32(vaddq_f32(v8_half(a, 0), v8_half(a, 1)));
+            const float64x2_t q = vreinterpretq_f64_f32(vaddq_f32(v8_half(b, 0), v8_half(b, 1)));
+            u[i] = vaddq_f32(vreinterpretq_f32_f64(vzip1q_f64(p, q)), vreinterpretq_f32_f64(vzip2q_f64(p, q)));
+        }
+        r.half[h] = vpaddq_f32(u[0], u[1]);
+    }
+    return v8r_value(r);
 #else
     v8f r;
     for (int i = 0; i < 8; i++) r[i] = v8_sum(s[i]);
