@@ -1,4 +1,5 @@
-/* Atomic replacement: a temporary file beside the target, fsync, rename, fsync of the folder. What is no file (a
+/* Atomic replacement: a temporary file beside the target, fsync, rename, fsync of the folder. Where the system can, the
+ * temporary file has no name until it is complete, so that an interrupted process leaves nothing. What is no file (a
  * device, a pipe) is never replaced: it is written to. */
 #include "base/file.h"
 #include "base/file_internal.h"
@@ -16,28 +17,79 @@ enum { BUFFER_BYTES = 1 << 20, MAX_TRIES = 1000 };
 
 struct file_writer {
     int fd;
-    char *path, *temp; /* temp NULL: path is no file and is written to directly */
+    char *path, *temp; /* temp: name of the temporary file, NULL if it has none */
+    bool unnamed;      /* a temporary file without a name yet; neither: path is no file and is written to directly */
     uint64_t at;       /* bytes accepted so far */
     uint8_t *buffer;   /* [BUFFER_BYTES], n_buffered not written yet */
     size_t n_buffered;
     struct err failed; /* the first failure; commit returns it */
 };
 
-/* Opens a file of a name that nobody has, with the mode of the target if there is one (NULL: there is none). */
-static int open_temp(struct file_writer *w, const struct stat *target)
+static void folder_of(const char *path, struct str *folder)
+{
+    const char *slash = strrchr(path, '/');
+    str_add(folder, slash ? path : ".", slash ? (size_t)(slash - path) + 1 : 1);
+}
+
+/* The way to a file that has no name. */
+static void open_file_path(const struct file_writer *w, char path[40])
+{
+    snprintf(path, 40, "/proc/self/fd/%d", w->fd);
+}
+
+/* A file without a name. Not every file system has them, and to name it takes /proc. */
+static bool open_unnamed(struct file_writer *w)
+{
+#ifdef O_TMPFILE
+    char self[40];
+    struct str folder = {0};
+    folder_of(w->path, &folder);
+    w->fd = open(str_c(&folder), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    str_free(&folder);
+    if (w->fd < 0) return false;
+    open_file_path(w, self);
+    w->unnamed = access(self, F_OK) == 0;
+    if (w->unnamed) return true;
+    close(w->fd);
+    w->fd = -1;
+#endif
+    return false;
+}
+
+static int create_named(struct file_writer *w, const char *name)
+{
+    w->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return w->fd < 0 ? -1 : 0;
+}
+
+static int name_unnamed(struct file_writer *w, const char *name)
+{
+    char self[40];
+    open_file_path(w, self);
+    return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+/* Calls make for names beside the target until it finds one that nobody has. */
+static int take_name(struct file_writer *w, int (*make)(struct file_writer *w, const char *name))
 {
     for (int i = 0; i < MAX_TRIES; i++) {
         struct str name = {0};
         str_printf(&name, "%s.tmp-%ld-%d", w->path, (long)getpid(), i);
-        w->fd = open(str_c(&name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        const int why = errno;
-        if (w->fd >= 0) w->temp = mem_strdup(str_c(&name));
+        const int rc = make(w, str_c(&name)), why = errno;
+        if (!rc) w->temp = mem_strdup(str_c(&name));
         str_free(&name);
-        if (w->fd >= 0) return target ? fchmod(w->fd, target->st_mode & 0777) : 0;
+        if (!rc) return 0;
         errno = why;
         if (why != EEXIST) break;
     }
     return -1;
+}
+
+/* With the mode of the target if there is one (NULL: there is none). */
+static int open_temp(struct file_writer *w, const struct stat *target)
+{
+    if (!open_unnamed(w) && take_name(w, create_named)) return -1;
+    return target ? fchmod(w->fd, target->st_mode & 0777) : 0;
 }
 
 static void writer_free(struct file_writer *w)
@@ -134,8 +186,7 @@ uint64_t file_writer_at(const struct file_writer *w)
 static void sync_folder(const char *path)
 {
     struct str folder = {0};
-    const char *slash = strrchr(path, '/');
-    str_add(&folder, slash ? path : ".", slash ? (size_t)(slash - path) + 1 : 1);
+    folder_of(path, &folder);
     const int fd = open(str_c(&folder), O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
         fsync(fd);
@@ -147,7 +198,8 @@ static void sync_folder(const char *path)
 static int finish(struct file_writer *w)
 {
     if (w->failed.code || flush_buffer(w)) return w->failed.code;
-    if (w->temp && fsync(w->fd)) return file_error(&w->failed, w->path, "write");
+    if ((w->temp || w->unnamed) && fsync(w->fd)) return file_error(&w->failed, w->path, "write");
+    if (w->unnamed && take_name(w, name_unnamed)) return file_error(&w->failed, w->path, "create");
     const int rc = close(w->fd);
     w->fd = -1;
     if (rc) return file_error(&w->failed, w->path, "write");
