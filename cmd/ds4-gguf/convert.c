@@ -2,6 +2,7 @@
  * batch of rows and, for types that need importance, one weight per column and expert. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/args.h"
@@ -122,8 +123,9 @@ static int plan_types(struct conversion *c, struct err *e)
 }
 
 struct unused {
+    int n_layers;
     int drafts, others;
-    const char *first;
+    const char *first, *beyond; /* beyond: of a layer that config.json does not count */
 };
 
 static void count_unused(void *arg, const char *name)
@@ -133,16 +135,21 @@ static void count_unused(void *arg, const char *name)
         u->drafts++;
     else if (u->others++ == 0)
         u->first = name;
+    if (strncmp(name, "layers.", 7) == 0 && atoi(name + 7) >= u->n_layers && !u->beyond) u->beyond = name;
 }
 
-static void note_unused(const struct conversion *c)
+static int note_unused(const struct conversion *c, struct err *e)
 {
-    struct unused u = {0};
+    struct unused u = {.n_layers = (int)c->params.L};
     hf_folder_unused(c->folder, count_unused, &u);
+    if (u.beyond)
+        return err_set(e, ERR_MODEL, "%s/config.json counts %d layers, but there is a tensor %s", c->opt->folder,
+                       u.n_layers, u.beyond);
     if (u.drafts) fprintf(stderr, "ds4-gguf: note: the draft block (%d tensors mtp.*) is left out\n", u.drafts);
     if (u.others)
         fprintf(stderr, "ds4-gguf: note: %d tensors have no place in the file and are left out, the first is %s\n",
                 u.others, u.first);
+    return 0;
 }
 
 /* ---- rows ---- */
@@ -301,6 +308,8 @@ static int prepare(struct conversion *c, struct err *e)
 {
     struct str path = {0};
     int rc = hf_folder_open(c->opt->folder, &c->folder, e);
+    if (!rc && hf_folder_reads(c->folder, c->opt->out))
+        rc = err_set(e, ERR_ARG, "%s is one of the files to be converted; give another name", c->opt->out);
     if (!rc) rc = hf_deepseek4_config(hf_folder_file(c->folder, "config.json", &path), &c->params, e);
     if (!rc) rc = hf_tokenizer_read(hf_folder_file(c->folder, "tokenizer.json", &path), c->params.V, &c->vocabulary, e);
     if (!rc) rc = read_special_ids(c, hf_folder_file(c->folder, "config.json", &path), e);
@@ -319,10 +328,8 @@ static int convert(struct convert_options *opt, struct err *e)
 {
     struct conversion c = {.opt = opt};
     int rc = prepare(&c, e);
-    if (!rc) {
-        note_unused(&c);
-        rc = write_file(&c, e);
-    }
+    if (!rc) rc = note_unused(&c, e);
+    if (!rc) rc = write_file(&c, e);
     if (!rc) fprintf(stderr, "ds4-gguf: wrote %s, %d tensors\n", opt->out, c.n_tensors);
     if (c.pool) pool_free(c.pool);
     mem_free(c.experts);

@@ -189,6 +189,12 @@ int deepseek4_params_check(const struct deepseek4_params *p, const char *where, 
     if (p->r > p->d || p->r % 2)
         return err_set(e, ERR_MODEL, "%s: %lld rotated dimensions do not fit a head of %lld", where, (long long)p->r,
                        (long long)p->d);
+    for (int l = 0; l < p->L; l++)
+        if (p->ratios[l] == 4 && (p->r > p->ID || (p->ID & (p->ID - 1))))
+            return err_set(
+                e, ERR_MODEL,
+                "%s: an indexer of width %lld; it must be a power of two and hold the %lld rotated dimensions", where,
+                (long long)p->ID, (long long)p->r);
     return 0;
 }
 
@@ -211,8 +217,7 @@ static void put_rope(struct gguf_writer *w, const struct deepseek4_params *p)
     put_int(w, "rope.dimension_count", p->r);
     put_float(w, "rope.freq_base", p->theta);
     put_float(w, "attention.compress_rope_freq_base", p->compress_theta);
-    if (p->yarn_factor == 0) return;
-    gguf_put_str(w, "deepseek4.rope.scaling.type", "yarn", 4);
+    gguf_put_str(w, "deepseek4.rope.scaling.type", p->yarn_factor > 1 ? "yarn" : "none", 4);
     put_float(w, "rope.scaling.factor", p->yarn_factor);
     put_int(w, "rope.scaling.original_context_length", p->yarn_context);
     put_float(w, "rope.scaling.yarn_beta_fast", p->beta_fast);

@@ -18,7 +18,7 @@ struct deepseek4_params {
     float hc_eps, rms_eps, clamp, scale;
     bool norm_weights; /* weights of the chosen experts are normalised */
     float theta, compress_theta;
-    float yarn_factor, beta_fast, beta_slow; /* factor 0: no scaling */
+    float yarn_factor, beta_fast, beta_slow; /* factor 1: no scaling */
     int64_t yarn_context;
 };
 

@@ -1,4 +1,5 @@
-/* Hyper-parameters from config.json. */
+/* Hyper-parameters from config.json. What the engine would refuse in the finished file is refused here, before the work
+ * (spec dialects 1.4, deepseek-v4 8). */
 #include "hf_deepseek4.h"
 #include "hf_json.h"
 
@@ -8,22 +9,22 @@ static void read_shape(struct hf_reader *r, struct deepseek4_params *p)
     p->V = hf_int(r, "vocab_size", 1, max);
     p->D = hf_int(r, "hidden_size", 1, max);
     p->L = hf_int(r, "num_hidden_layers", 1, DEEPSEEK4_MAX_RATIOS);
-    p->H = hf_int(r, "num_attention_heads", 1, max);
+    p->H = hf_int(r, "num_attention_heads", 1, 65536);
     hf_int_or(r, "num_key_value_heads", 1, 1, 1);
-    p->d = hf_int(r, "head_dim", 1, max);
-    p->r = hf_int(r, "qk_rope_head_dim", 2, max);
+    p->d = hf_int(r, "head_dim", 1, 65536);
+    p->r = hf_int(r, "qk_rope_head_dim", 2, 65536);
     p->Rq = hf_int(r, "q_lora_rank", 1, max);
     p->Ro = hf_int(r, "o_lora_rank", 1, max);
-    p->G = hf_int(r, "o_groups", 1, max);
+    p->G = hf_int(r, "o_groups", 1, 65536);
     p->W = hf_int(r, "sliding_window", 1, max);
-    p->IH = hf_int(r, "index_n_heads", 1, max);
-    p->ID = hf_int(r, "index_head_dim", 1, max);
+    p->IH = hf_int(r, "index_n_heads", 1, 65536);
+    p->ID = hf_int(r, "index_head_dim", 1, 65536);
     p->IK = hf_int(r, "index_topk", 1, max);
     p->n = hf_int(r, "hc_mult", 1, 16);
     p->iters = hf_int(r, "hc_sinkhorn_iters", 1, 1000);
-    p->hc_eps = (float)hf_float(r, "hc_eps");
-    p->rms_eps = (float)hf_float(r, "rms_norm_eps");
-    p->context = hf_int(r, "max_position_embeddings", 1, INT32_MAX);
+    p->hc_eps = (float)hf_float(r, "hc_eps", 0, 0.1);
+    p->rms_eps = (float)hf_float(r, "rms_norm_eps", 0, 0.1);
+    p->context = hf_int(r, "max_position_embeddings", 1, max);
     p->nextn = hf_int_or(r, "num_nextn_predict_layers", 0, 64, 0);
 }
 
@@ -34,9 +35,11 @@ static void read_experts(struct hf_reader *r, struct deepseek4_params *p)
     p->n_shared = hf_int(r, "n_shared_experts", 1, 64);
     p->F = hf_int(r, "moe_intermediate_size", 1, 1 << 24);
     p->hash = hf_int(r, "num_hash_layers", 0, DEEPSEEK4_MAX_RATIOS);
-    p->scale = (float)hf_float(r, "routed_scaling_factor");
+    p->scale = (float)hf_float(r, "routed_scaling_factor", 1e-6, 1e6);
     p->norm_weights = hf_bool_or(r, "norm_topk_prob", true);
-    p->clamp = (float)hf_float(r, "swiglu_limit");
+    if (!p->norm_weights)
+        err_set(r->e, ERR_MODEL, "%s: \"norm_topk_prob\" is false; only true can be converted", r->path);
+    p->clamp = (float)hf_float(r, "swiglu_limit", 0, 1e30);
     hf_expect(r, "scoring_func", "sqrtsoftplus", true);
     hf_expect(r, "topk_method", "noaux_tc", false);
     hf_expect(r, "hidden_act", "silu", false);
@@ -44,16 +47,23 @@ static void read_experts(struct hf_reader *r, struct deepseek4_params *p)
 
 static void read_rope(struct hf_reader *r, struct deepseek4_params *p)
 {
-    p->theta = (float)hf_float(r, "rope_theta");
-    p->compress_theta = (float)hf_float(r, "compress_rope_theta");
+    p->theta = (float)hf_float(r, "rope_theta", 1, 1e15);
+    p->compress_theta = (float)hf_float(r, "compress_rope_theta", 1, 1e15);
     const json_t *scaling = json_object_get(r->object, "rope_scaling");
-    if (!json_is_object(scaling)) return;
+    p->yarn_factor = p->beta_slow = 1; /* no scaling: that has to be said, a reader would take the usual one */
+    p->beta_fast = 32;
+    p->yarn_context = p->context;
+    if (!scaling || json_is_null(scaling)) return;
+    if (!json_is_object(scaling)) {
+        err_set(r->e, ERR_MODEL, "%s: \"rope_scaling\" must be an object", r->path);
+        return;
+    }
     struct hf_reader s = {r->path, scaling, r->e};
     hf_expect(&s, json_object_get(scaling, "rope_type") ? "rope_type" : "type", "yarn", true);
-    p->yarn_factor = (float)hf_float(&s, "factor");
-    p->yarn_context = hf_int(&s, "original_max_position_embeddings", 1, INT32_MAX);
-    p->beta_fast = (float)hf_float_or(&s, "beta_fast", 32);
-    p->beta_slow = (float)hf_float_or(&s, "beta_slow", 1);
+    p->yarn_factor = (float)hf_float(&s, "factor", 1, 1e6);
+    p->yarn_context = hf_int(&s, "original_max_position_embeddings", 1, 1 << 24);
+    p->beta_fast = (float)hf_float_or(&s, "beta_fast", 1e-6, 1e6, 32);
+    p->beta_slow = (float)hf_float_or(&s, "beta_slow", 1e-6, 1e6, 1);
 }
 
 static void read_ratios(struct hf_reader *r, struct deepseek4_params *p)

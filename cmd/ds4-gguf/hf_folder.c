@@ -2,6 +2,7 @@
 #include "hf_folder.h"
 #include <jansson.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/mem.h"
 #include "base/strmap.h"
@@ -155,6 +156,26 @@ const struct st_tensor *hf_folder_find(struct hf_folder *f, const char *name)
     if (!strmap_get(f->names, name, strlen(name), &at)) return NULL;
     f->used[at] = true;
     return f->tensors[at];
+}
+
+static bool same_file(const struct hf_folder *f, const char *file, const struct stat *st)
+{
+    struct str path = {0};
+    struct stat own;
+    const bool same =
+        !stat(hf_folder_file(f, file, &path), &own) && own.st_dev == st->st_dev && own.st_ino == st->st_ino;
+    str_free(&path);
+    return same;
+}
+
+bool hf_folder_reads(const struct hf_folder *f, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st)) return false;
+    for (size_t i = 0; i < f->n_shards; i++)
+        if (same_file(f, f->shards[i].file, &st)) return true;
+    return same_file(f, "config.json", &st) || same_file(f, "tokenizer.json", &st) ||
+           same_file(f, "model.safetensors.index.json", &st);
 }
 
 void hf_folder_unused(const struct hf_folder *f, void (*fn)(void *arg, const char *name), void *arg)

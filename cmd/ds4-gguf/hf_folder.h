@@ -17,6 +17,8 @@ const char *hf_folder_file(const struct hf_folder *f, const char *file, struct s
 
 /* A tensor by name, marked as used; NULL if there is none. */
 const struct st_tensor *hf_folder_find(struct hf_folder *f, const char *name);
+/* True if path is one of the files that are read, under whatever name. */
+bool hf_folder_reads(const struct hf_folder *f, const char *path);
 /* Calls fn for every tensor that hf_folder_find has not returned. */
 void hf_folder_unused(const struct hf_folder *f, void (*fn)(void *arg, const char *name), void *arg);
 /* ERR_IO if a file could not be read as a whole while it was used. */

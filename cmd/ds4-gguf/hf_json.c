@@ -1,7 +1,6 @@
 /* Checked access to JSON values. */
 #include "hf_json.h"
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 #include "base/file.h"
 #include "base/mem.h"
@@ -59,24 +58,24 @@ int64_t hf_int_or(struct hf_reader *r, const char *key, int64_t min, int64_t max
     return v ? int_value(r, key, v, min, max) : none;
 }
 
-static double float_value(struct hf_reader *r, const char *key, const json_t *v)
+static double float_value(struct hf_reader *r, const char *key, const json_t *v, double min, double max)
 {
     const double x = json_number_value(v);
-    if (json_is_number(v) && isfinite(x)) return x;
-    err_set(r->e, ERR_MODEL, "%s: \"%s\" must be a number", r->path, key);
-    return 0;
+    if (json_is_number(v) && x >= min && x <= max) return x;
+    err_set(r->e, ERR_MODEL, "%s: \"%s\" must be a number from %g to %g", r->path, key, min, max);
+    return min;
 }
 
-double hf_float(struct hf_reader *r, const char *key)
+double hf_float(struct hf_reader *r, const char *key, double min, double max)
 {
     const json_t *v = required(r, key);
-    return v ? float_value(r, key, v) : 0;
+    return v ? float_value(r, key, v, min, max) : min;
 }
 
-double hf_float_or(struct hf_reader *r, const char *key, double none)
+double hf_float_or(struct hf_reader *r, const char *key, double min, double max, double none)
 {
     const json_t *v = value(r, key);
-    return v ? float_value(r, key, v) : none;
+    return v ? float_value(r, key, v, min, max) : none;
 }
 
 bool hf_bool_or(struct hf_reader *r, const char *key, bool none)

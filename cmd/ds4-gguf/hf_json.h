@@ -17,9 +17,9 @@ struct hf_reader {
 };
 int64_t hf_int(struct hf_reader *r, const char *key, int64_t min, int64_t max); /* required */
 int64_t hf_int_or(struct hf_reader *r, const char *key, int64_t min, int64_t max,
-                  int64_t none);                       /* null or missing: none */
-double hf_float(struct hf_reader *r, const char *key); /* required, finite */
-double hf_float_or(struct hf_reader *r, const char *key, double none);
+                  int64_t none);                                               /* null or missing: none */
+double hf_float(struct hf_reader *r, const char *key, double min, double max); /* required */
+double hf_float_or(struct hf_reader *r, const char *key, double min, double max, double none);
 bool hf_bool_or(struct hf_reader *r, const char *key, bool none);
 /* The string must be want; a missing key is fine unless required. */
 void hf_expect(struct hf_reader *r, const char *key, const char *want, bool required);
