@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "../support/st_source.h"
+#include "../support/temp_files.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -17,7 +18,7 @@
 #include "quant/quant.h"
 
 struct fixture {
-    char folder[64], out[80];
+    char folder[TEMP_PATH], out[80];
     struct st_source source;
     struct str said; /* what the program printed */
     struct gguf *g;
@@ -28,8 +29,7 @@ static int set_up(void **state)
     struct fixture *f = calloc(1, sizeof *f);
     if (!f) return -1;
     *state = f;
-    snprintf(f->folder, sizeof f->folder, "/tmp/ds4-convert-XXXXXX");
-    if (!mkdtemp(f->folder)) return -1;
+    temp_folder(f->folder);
     snprintf(f->out, sizeof f->out, "%s/out.gguf", f->folder);
     st_source_make(&f->source);
     return 0;
@@ -38,12 +38,10 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    char command[96];
     gguf_close(f->g);
     st_source_free(&f->source);
     str_free(&f->said);
-    snprintf(command, sizeof command, "rm -rf %s", f->folder);
-    const int rc = system(command);
+    const int rc = temp_remove(f->folder);
     free(f);
     return rc;
 }

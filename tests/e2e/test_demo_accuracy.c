@@ -12,7 +12,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
 
 enum { MAX_FIGURES = 64, MAX_PARTS = 64, CTX = 4096, DRAFT = 16, SMALL = 5 };
@@ -133,12 +132,12 @@ static bool everything;
 
 static void asker_open(struct asker *a, const char *conversion)
 {
-    char path[DEMO_PATH_MAX];
+    char path[TEMP_PATH];
     struct ds4_model_info info;
     *a = (struct asker){.small = !everything};
     demo_model_convert(conversion, path);
     a->engine = demo_engine_open(path, CTX);
-    unlink(path);
+    temp_remove(path);
     ds4_engine_info(a->engine, &info);
     a->n_vocab = info.n_vocab;
     assert_true(info.draft_max >= DRAFT);

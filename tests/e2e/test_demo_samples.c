@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
 
 enum { ANSWER_MAX = 220, CTX = 2048 };
@@ -89,7 +88,7 @@ static void answer(ds4_engine *g, ds4_session *s, const char *prompt, int n_voca
 /* one_session: the prompts are put to one session one after the other, which keeps what they have in common. */
 static void all_answers(const struct samples *all, const char *conversion, bool one_session)
 {
-    char path[DEMO_PATH_MAX];
+    char path[TEMP_PATH];
     demo_model_convert(conversion, path);
     struct ds4_model_info info;
     ds4_engine *g = demo_engine_open(path, CTX);
@@ -112,7 +111,7 @@ static void all_answers(const struct samples *all, const char *conversion, bool 
     }
     if (s) ds4_session_free(s);
     ds4_engine_close(g);
-    unlink(path);
+    temp_remove(path);
     assert_true(all->n > 30);
     assert_int_equal(wrong, 0);
 }

@@ -10,25 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "../support/temp_files.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "dialect/canonical.h"
 #include "gguf/gguf.h"
 #include "quant/quant.h"
 
-static char folder[64];
+static char folder[TEMP_PATH];
 
 static int set_up(void **state)
 {
-    snprintf(folder, sizeof folder, "/tmp/ds4-synth-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
+    temp_folder(folder);
+    return 0;
 }
 
 static int tear_down(void **state)
 {
-    char command[96];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
+    return temp_remove(folder);
 }
 
 /* Writes FOLDER/name and puts its path into path. */

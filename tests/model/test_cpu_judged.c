@@ -4,6 +4,7 @@
  * rounding, against which differing codes are held. */
 #include "../support/model_run.h"
 #include "../support/oracle_cases.h"
+#include "../support/temp_files.h"
 #include "base/mem.h"
 #include "models/deepseek4/deepseek4_internal.h"
 #include <math.h>
@@ -15,11 +16,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-static void case_file(const struct oracle_case *c, char path[32])
+static void case_file(const struct oracle_case *c, char path[TEMP_PATH])
 {
     struct err e = {0};
-    strcpy(path, "/tmp/ds4_judged_XXXXXX");
-    close(mkstemp(path));
+    temp_file(path);
     if (synth_deepseek4(path, &c->shape, &e)) fail_msg("%s", e.msg);
 }
 
@@ -29,7 +29,7 @@ static void logits_compare(int i)
 {
     const struct oracle_case c = oracle_case_at(i);
     const size_t n = (size_t)c.n_ids * (size_t)c.shape.V;
-    char path[32];
+    char path[TEMP_PATH];
     int32_t ids[4096];
     double *want = mem_alloc(n * sizeof *want), *got = mem_alloc(n * sizeof *got), worst = 0;
     case_file(&c, path);
@@ -53,7 +53,7 @@ static void logits_compare(int i)
     assert_true(worst <= 1e-4);
     mem_free(want);
     mem_free(got);
-    unlink(path);
+    temp_remove(path);
 }
 
 static void cpu_equals_ref_without_roundings(void **state)
@@ -366,7 +366,7 @@ static void layers_compare(int i)
 {
     const struct oracle_case c = oracle_case_at(i);
     static const int sizes[] = {1, 1, 1, 4, 1, 1, 2, 1, 1, 1};
-    char path[32];
+    char path[TEMP_PATH];
     int32_t ids[4096];
     struct judged j = {0};
     case_file(&c, path);
@@ -390,7 +390,7 @@ static void layers_compare(int i)
         for (int o = 0; o < 2; o++) mem_free(j.out[o][k]);
     }
     mem_free(j.excused);
-    unlink(path);
+    temp_remove(path);
 }
 
 static void cpu_equals_ref_layer_by_layer(void **state)

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
 
 enum { MAX_PROMPTS = 8, MAX_IDS = 2048, MAX_AT = 8, TOP = 20, V = 2048, CHUNK = 64 };
@@ -36,7 +35,7 @@ struct prompt {
 struct goldens {
     struct prompt *prompt;
     int n;
-    char *bytes, model[DEMO_PATH_MAX];
+    char *bytes, model[TEMP_PATH];
     bool all; /* prompts of any length */
 };
 static struct goldens goldens;
@@ -117,7 +116,7 @@ static int goldens_close(void **state)
 {
     struct goldens *g = *state;
     if (!g) return 0;
-    unlink(g->model);
+    temp_remove(g->model);
     mem_free(g->bytes);
     mem_free(g->prompt);
     return 0;

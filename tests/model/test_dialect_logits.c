@@ -4,22 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "../support/dialect_forms.h"
 #include "../support/model_run.h"
 #include "../support/synth_model.h"
+#include "../support/temp_files.h"
 #include "base/mem.h"
 
 enum { N_IDS = 150, CHUNK = 33 };
-
-static void temporary(char path[32])
-{
-    strcpy(path, "/tmp/ds4_form_XXXXXX");
-    close(mkstemp(path));
-}
 
 static double *logits_of(const char *path, int vocabulary)
 {
@@ -38,12 +30,12 @@ static void every_form_gives_the_same_logits(void **state)
     (void)state;
     struct synth_shape s = synth_tiny();
     struct err e = {0};
-    char from[32], to[32];
+    char from[TEMP_PATH], to[TEMP_PATH];
     s.rest = s.embed = QT_F16;
     s.dense = QT_Q8_0;
     s.gate = QT_Q4_0, s.up = QT_Q8_0, s.down = QT_MXFP4;
-    temporary(from);
-    temporary(to);
+    temp_file(from);
+    temp_file(to);
     if (synth_deepseek4(from, &s, &e)) fail_msg("%s", e.msg);
     double *want = logits_of(from, s.V);
     for (int form = FORM_LC; form < FORM_HOLE; form++)
@@ -58,8 +50,8 @@ static void every_form_gives_the_same_logits(void **state)
             mem_free(got);
         }
     mem_free(want);
-    unlink(from);
-    unlink(to);
+    temp_remove(from);
+    temp_remove(to);
 }
 
 static void fused_experts_give_the_same_logits(void **state)
@@ -67,18 +59,18 @@ static void fused_experts_give_the_same_logits(void **state)
     (void)state;
     struct synth_shape s = synth_wide();
     struct err e = {0};
-    char from[32], to[32];
+    char from[TEMP_PATH], to[TEMP_PATH];
     s.gate = s.up = QT_IQ2_XXS, s.down = QT_Q2_K, s.dense = QT_Q8_0;
-    temporary(from);
-    temporary(to);
+    temp_file(from);
+    temp_file(to);
     if (synth_deepseek4(from, &s, &e) || dialect_form_write(from, to, FORM_FUSED, WIDTHS_KEPT, &e))
         fail_msg("%s", e.msg);
     double *want = logits_of(from, s.V), *got = logits_of(to, s.V);
     assert_memory_equal(got, want, (size_t)N_IDS * (size_t)s.V * sizeof *got);
     mem_free(got);
     mem_free(want);
-    unlink(from);
-    unlink(to);
+    temp_remove(from);
+    temp_remove(to);
 }
 
 int main(void)

@@ -1,13 +1,13 @@
 /* The judge against an independent float64 implementation, whole models, every position, roundings off and on. */
 #include "../support/model_run.h"
 #include "../support/oracle_cases.h"
+#include "../support/temp_files.h"
 #include "base/mem.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include <cmocka.h>
 
 static float *golden_read(const struct oracle_case *c)
@@ -46,9 +46,9 @@ static void compare(int i, bool sim)
 {
     const struct oracle_case c = oracle_case_at(i);
     const int V = c.shape.V;
-    char path[] = "/tmp/ds4_oracle_XXXXXX";
+    char path[TEMP_PATH];
     struct err e = {0};
-    close(mkstemp(path));
+    temp_file(path);
     if (synth_deepseek4(path, &c.shape, &e)) fail_msg("%s", e.msg);
     int32_t ids[4096];
     oracle_case_ids(&c, ids);
@@ -63,7 +63,7 @@ static void compare(int i, bool sim)
     model_run_close(&r);
     mem_free(got);
     mem_free(want);
-    unlink(path);
+    temp_remove(path);
 }
 
 static void ref_equals_oracle_without_roundings(void **state)

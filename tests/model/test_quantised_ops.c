@@ -6,10 +6,10 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "../support/model_run.h"
 #include "../support/shadow_device.h"
 #include "../support/synth_model.h"
+#include "../support/temp_files.h"
 #include "quant/quant.h"
 
 enum { N_IDS = 150, STEP = 7 };
@@ -29,12 +29,12 @@ static void judge(const struct mix *x)
 {
     struct synth_shape s = synth_wide();
     struct err e = {0};
-    char path[] = "/tmp/ds4_quantised_XXXXXX";
+    char path[TEMP_PATH];
     int32_t ids[N_IDS];
     struct model_run r;
     s.dense = x->dense, s.gate = x->gate, s.up = x->up, s.down = x->down;
     s.embed = s.rest = QT_F16;
-    close(mkstemp(path));
+    temp_file(path);
     if (synth_deepseek4(path, &s, &e)) fail_msg("%s", e.msg);
     for (int i = 0; i < N_IDS; i++) ids[i] = (i * 31 + i * i) % s.V;
     double *logits = test_malloc((size_t)N_IDS * (size_t)s.V * sizeof *logits);
@@ -51,7 +51,7 @@ static void judge(const struct mix *x)
     }
     model_run_close(&r);
     test_free(logits);
-    unlink(path);
+    temp_remove(path);
 }
 
 static void quantised_files_operation_by_operation(void **state)

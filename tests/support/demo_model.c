@@ -4,16 +4,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
 
-void demo_model_convert(const char *options, char path[DEMO_PATH_MAX])
+void demo_model_convert(const char *options, char path[TEMP_PATH])
 {
     char command[1024], said[4096];
-    strcpy(path, "/tmp/ds4_demo_XXXXXX");
-    const int fd = mkstemp(path);
-    if (fd < 0) fail_msg("no file in /tmp");
-    close(fd);
+    temp_file(path);
     snprintf(command, sizeof command, TEST_BUILD "/ds4-gguf convert --overwrite %s models/demo -o %s 2>&1", options,
              path);
     FILE *f = popen(command, "r");

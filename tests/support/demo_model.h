@@ -4,12 +4,11 @@
 #define DEMO_MODEL_H
 #include <stdio.h>
 #include "ds4.h"
+#include "temp_files.h"
 
-enum { DEMO_PATH_MAX = 64 };
-
-/* Converts models/demo with the converter of this build into a new file in /tmp, which the caller unlinks. options:
+/* Converts models/demo with the converter of this build into a temporary file (temp_remove). options:
  * more words for `ds4-gguf convert`, "" for the values of the checkpoint. */
-void demo_model_convert(const char *options, char path[DEMO_PATH_MAX]);
+void demo_model_convert(const char *options, char path[TEMP_PATH]);
 
 /* The cpu backend with 2 threads, logging errors only. */
 ds4_engine *demo_engine_open(const char *path, int ctx);

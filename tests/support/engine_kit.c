@@ -5,13 +5,13 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/mem.h"
 #include "quant/quant.h"
 #include "synth_model.h"
+#include "temp_files.h"
 
 static struct {
-    char path[KIT_MODEL_COUNT][64];
+    char path[KIT_MODEL_COUNT][TEMP_PATH];
     float *truth[KIT_MODEL_COUNT];
     int32_t tokens[KIT_TOKENS];
 } kit;
@@ -52,7 +52,7 @@ const char *kit_path(enum kit_model m)
     if (!kit.path[m][0]) {
         const struct synth_shape s = shape_of(m);
         assert_int_equal(s.V, KIT_VOCAB);
-        snprintf(kit.path[m], sizeof kit.path[m], "/tmp/ds4-kit-%d-%d.gguf", (int)getpid(), (int)m);
+        temp_file(kit.path[m]);
         if (synth_deepseek4(kit.path[m], &s, &e)) fail_msg("%s", e.msg);
     }
     return kit.path[m];
@@ -61,7 +61,7 @@ const char *kit_path(enum kit_model m)
 void kit_clean(void)
 {
     for (int m = 0; m < KIT_MODEL_COUNT; m++) {
-        if (kit.path[m][0]) unlink(kit.path[m]);
+        if (kit.path[m][0]) temp_remove(kit.path[m]);
         kit.path[m][0] = 0;
         mem_free(kit.truth[m]);
         kit.truth[m] = NULL;

@@ -15,24 +15,22 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "../support/temp_files.h"
 #include "base/file.h"
 #include "base/mem.h"
 
-static char folder[100], path[200];
+static char folder[TEMP_PATH], path[200];
 
 static int make_folder(void **state)
 {
-    snprintf(folder, sizeof folder, "/tmp/ds4-file-XXXXXX");
-    if (!mkdtemp(folder)) return -1;
+    temp_folder(folder);
     snprintf(path, sizeof path, "%s/data", folder);
     return 0;
 }
 
 static int remove_folder(void **state)
 {
-    char cmd[300];
-    snprintf(cmd, sizeof cmd, "rm -rf '%s'", folder);
-    return system(cmd);
+    return temp_remove(folder);
 }
 
 static void put_bytes(size_t n)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "../support/temp_files.h"
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/sysinfo_internal.h"
@@ -72,19 +73,17 @@ static void failure_goes_to_the_handler(void **state)
     mem_on_failure(NULL);
 }
 
-static char root[200];
+static char root[TEMP_PATH];
 
 static int make_root(void **state)
 {
-    snprintf(root, sizeof root, "/tmp/ds4-sysinfo-XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
+    temp_folder(root);
+    return 0;
 }
 
 static int remove_root(void **state)
 {
-    char cmd[300];
-    snprintf(cmd, sizeof cmd, "rm -rf '%s'", root);
-    return system(cmd);
+    return temp_remove(root);
 }
 
 /* Writes text to root/path and makes the folders above it. */

@@ -15,10 +15,11 @@
 #include "../support/dialect_forms.h"
 #include "quant/quant.h"
 #include "../support/synth_model.h"
+#include "../support/temp_files.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
-static char folder[64];
+static char folder[TEMP_PATH];
 
 static const char *at(const char *name)
 {
@@ -761,8 +762,7 @@ static void test_synth_bytes_are_stable(void **state)
 
 static int setup(void **state)
 {
-    snprintf(folder, sizeof folder, "/tmp/test_dialect_XXXXXX");
-    if (!mkdtemp(folder)) return -1;
+    temp_folder(folder);
     const struct synth_shape s = shape_of_tests();
     synth("base.gguf", &s);
     return 0;
@@ -770,11 +770,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    static const char *const files[] = {"base.gguf",   "form.gguf",          "edited.gguf", "crude.gguf",
-                                        "many.gguf",   "pruned.gguf",        "flash.gguf",  "bare.gguf",
-                                        "stable.gguf", "model.gguf.part2of3"};
-    for (size_t i = 0; i < COUNT(files); i++) unlink(at(files[i]));
-    return rmdir(folder);
+    return temp_remove(folder);
 }
 
 int main(void)

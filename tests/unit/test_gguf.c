@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "../support/temp_files.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -614,21 +615,18 @@ static void names_are_fit_for_display(void **state)
 
 /* --- writing --- */
 
-static char folder[100], path[200];
+static char folder[TEMP_PATH], path[200];
 
 static int make_folder(void **state)
 {
-    snprintf(folder, sizeof folder, "/tmp/ds4-gguf-XXXXXX");
-    if (!mkdtemp(folder)) return -1;
+    temp_folder(folder);
     snprintf(path, sizeof path, "%s/m.gguf", folder);
     return 0;
 }
 
 static int remove_folder(void **state)
 {
-    char cmd[300];
-    snprintf(cmd, sizeof cmd, "rm -rf '%s'", folder);
-    return system(cmd);
+    return temp_remove(folder);
 }
 
 static void put_records(struct gguf_writer *w)
