@@ -75,28 +75,27 @@ INLINE __m256 f16_of_rows(const uint8_t *const row[ROWS], size_t at)
     return _mm256_cvtph_ps(h);
 }
 
-/* Asks for the bytes that the next eight rows have at the same place. A tile reads eight short streams at once, too
- * many for the processor to foresee; beyond the tile the next one usually follows. */
-INLINE void prefetch_rows(const uint8_t *const row[ROWS], size_t at, size_t bytes, size_t w_stride)
+/* Asks for the bytes at the same place of the rows that follow `next` bytes behind these. A tile reads eight streams at
+ * once, too many for the processor to foresee alone. */
+INLINE void prefetch_rows(const uint8_t *const row[ROWS], size_t at, size_t bytes, size_t next)
 {
     for (int r = 0; r < ROWS; r++)
         for (size_t i = 0; i < bytes; i += 64)
-            _mm_prefetch((const char *)(const void *)((uintptr_t)row[r] + ROWS * w_stride + at + i), _MM_HINT_T0);
+            _mm_prefetch((const char *)(const void *)((uintptr_t)row[r] + next + at + i), _MM_HINT_T0);
 }
 
-INLINE void store_rows(float *out, __m256 v, int n)
+/* Results of the rows of a step. */
+INLINE void store_rows(float *out, __m256 v, int step, int n_rows)
 {
-    if (n >= ROWS) {
-        _mm256_storeu_ps(out, v);
-        return;
-    }
-    float tmp[ROWS];
-    _mm256_storeu_ps(tmp, v);
-    memcpy(out, tmp, (size_t)n * sizeof *out);
+    const int steps = stream_steps(n_rows, ROWS);
+    float lane[ROWS];
+    _mm256_storeu_ps(lane, v);
+    for (int r = step, i = 0; i < ROWS && r < n_rows; i++, r += steps) out[r] = lane[i];
 }
 
-/* Eight weight rows times one activation row, blocks read where they lie. */
-typedef __m256 direct_fn(enum qtype t, int k, const uint8_t *const row[ROWS], size_t w_stride, const uint8_t *x);
+/* Eight weight rows times one activation row, blocks read where they lie; next: from a row to the one of the next step.
+ */
+typedef __m256 direct_fn(enum qtype t, int k, const uint8_t *const row[ROWS], size_t next, const uint8_t *x);
 /* Eight weight rows times n <= COL_CHUNK activation rows, through slabs; fills acc[n][ROWS]. */
 typedef void slab_fn(enum qtype t, int k, const uint8_t *const row[ROWS], const uint8_t *x, size_t x_stride, int n,
                      float acc[COL_CHUNK][ROWS]);
@@ -105,17 +104,20 @@ typedef void slab_fn(enum qtype t, int k, const uint8_t *const row[ROWS], const 
 INLINE void tile_walk(direct_fn *direct, slab_fn *slab, enum qtype t, int k, const void *w, size_t w_stride, int n_rows,
                       const uint8_t *x, size_t x_stride, int n_cols, float *out, size_t out_stride)
 {
-    for (int r = 0; r < n_rows; r += ROWS) {
+    const int steps = stream_steps(n_rows, ROWS);
+    for (int j = 0; j < steps; j++) {
         const uint8_t *row[ROWS];
-        row_pointers(w, w_stride, r, n_rows, ROWS, row);
+        /* Beyond the tile the next one usually follows. */
+        const size_t next = w_stride * (size_t)(j + 1 < steps ? 1 : n_rows - j);
+        stream_pointers(w, w_stride, j, n_rows, ROWS, row);
         for (int c = 0; c < n_cols; c += COL_CHUNK) {
             const int n = n_cols - c < COL_CHUNK ? n_cols - c : COL_CHUNK;
             const uint8_t *const xc = x + (size_t)c * x_stride;
             _Alignas(32) float acc[COL_CHUNK][ROWS];
             if (slab) slab(t, k, row, xc, x_stride, n, acc);
             for (int i = 0; i < n; i++) {
-                const __m256 v = slab ? _mm256_load_ps(acc[i]) : direct(t, k, row, w_stride, xc + (size_t)i * x_stride);
-                store_rows(out + (size_t)(c + i) * out_stride + r, v, n_rows - r);
+                const __m256 v = slab ? _mm256_load_ps(acc[i]) : direct(t, k, row, next, xc + (size_t)i * x_stride);
+                store_rows(out + (size_t)(c + i) * out_stride, v, j, n_rows);
             }
         }
     }

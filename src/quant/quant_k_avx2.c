@@ -190,7 +190,7 @@ INLINE __m256 finish(enum qtype t, __m256 acc)
     return t == QT_IQ2_XXS ? _mm256_mul_ps(acc, _mm256_set1_ps(0.125f)) : acc;
 }
 
-INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], size_t w_stride, const uint8_t *x)
+INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], size_t next, const uint8_t *x)
 {
     const float *const d = row_d(x, k);
     const int16_t *const bsums = row_bsums(x, k);
@@ -199,7 +199,7 @@ INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], s
         const size_t at = (size_t)b * block_bytes(t);
         const __m256i bs = load256(bsums + 16 * b);
         __m256i sum[ROWS], min[ROWS];
-        prefetch_rows(row, at, block_bytes(t), w_stride);
+        prefetch_rows(row, at, block_bytes(t), next);
         /* In two loops, so that the scales are long in memory when they are needed. */
         struct prep p[ROWS];
         for (int r = 0; r < ROWS; r++) prepare(t, row[r] + at, &p[r]);

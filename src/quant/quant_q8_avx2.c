@@ -58,7 +58,7 @@ INLINE __m256i pair_products(__m256i magnitude, __m256i w, __m256i a)
     return _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(a, w));
 }
 
-INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], size_t w_stride, const uint8_t *x)
+INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], size_t next, const uint8_t *x)
 {
     const __m256i ones = _mm256_set1_epi16(1);
     const float *const d = row_d(x, k);
@@ -67,7 +67,7 @@ INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], s
     for (int b = 0; b < k / 32; b++, at += block_bytes(t)) {
         const __m256i a = load256(x + 32 * b);
         __m256i v[ROWS];
-        if (b % 2 == 0) prefetch_rows(row, at, 2 * block_bytes(t), w_stride);
+        if (b % 2 == 0) prefetch_rows(row, at, 2 * block_bytes(t), next);
         UNROLL for (int r = 0; r < ROWS; r++)
         {
             const __m256i w = codes(t, row[r] + at);

@@ -26,6 +26,25 @@ INLINE void row_pointers(const void *base, size_t stride, int first, int n_rows,
     }
 }
 
+/* A step over n weight rows takes one from each of n streams. Stream i has the rows i*steps, i*steps + 1 ..., so that
+ * it runs on through memory from step to step: streams that end with every row come to half the speed, because the
+ * processor foresees only long ones. */
+INLINE int stream_steps(int n_rows, int n)
+{
+    return (n_rows + n - 1) / n;
+}
+
+/* The rows of a step; beyond the last row the last one is repeated. */
+INLINE void stream_pointers(const void *base, size_t stride, int step, int n_rows, int n, const uint8_t **p)
+{
+    const int steps = stream_steps(n_rows, n);
+    UNROLL for (int i = 0; i < n; i++)
+    {
+        const int r = step + i * steps < n_rows ? step + i * steps : n_rows - 1;
+        p[i] = (const uint8_t *)base + (size_t)r * stride;
+    }
+}
+
 /* Fields of activation rows of whole blocks, as act_d and act_bsums give them, without a call. */
 INLINE const float *row_d(const uint8_t *x, int k)
 {
