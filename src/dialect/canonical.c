@@ -7,16 +7,10 @@
 #include "dialect/dialect_internal.h"
 #include "quant/quant.h"
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* ".part1", ".part2of3", ".part": a piece of a file that was cut for a mirror. Its number, or -1. */
 static int piece_number(const char *path)
 {
-    const char *at = strstr(base_name(path), ".part");
+    const char *at = strstr(dialect_file_name(path), ".part");
     int n = 0;
     if (!at) return -1;
     for (at += 5; *at >= '0' && *at <= '9' && n < 100000; at++) n = n * 10 + (*at - '0');
@@ -30,7 +24,7 @@ static int open_file(const char *path, struct gguf **g, struct err *e)
     if (rc == 0) return 0;
     const int piece = piece_number(path);
     if (rc == ERR_IO || piece < 0) return err_set(e, rc, "%s", why.msg);
-    const char *name = base_name(path);
+    const char *name = dialect_file_name(path);
     const int stem = (int)(strstr(name, ".part") - name);
     const bool has_end = stem > 5 && strncmp(name + stem - 5, ".gguf", 5) == 0;
     return err_set(e, ERR_MODEL, "%s is piece %d of a cut file; join the pieces first: cat %.*s.part* > %.*s%s", path,
@@ -53,7 +47,7 @@ static void set_name(struct canonical *c)
     const struct gguf_kv *kv = gguf_kv_find(c->files[0], "general.name");
     struct gguf_str s;
     if (!kv || kv->type != GGUF_STRING || gguf_string(kv, 0, &s, NULL) || s.n == 0 || s.n > 200) {
-        const char *file = base_name(gguf_path(c->files[0]));
+        const char *file = dialect_file_name(gguf_path(c->files[0]));
         s = (struct gguf_str){file, strlen(file)};
     }
     c->name = mem_alloc((size_t)s.n + 1);
@@ -122,7 +116,7 @@ int canonical_open(const char *const *paths, int n_paths, const struct canonical
     c->n_files = rc == 0;
     if (rc == 0) rc = build(c, opt ? opt : &none, &why);
     if (rc == 0 && canonical_damaged(c, &why)) rc = why.code;
-    if (rc && !strstr(why.msg, base_name(paths[0]))) err_wrap(&why, "%s", paths[0]);
+    if (rc && !strstr(why.msg, dialect_file_name(paths[0]))) err_wrap(&why, "%s", paths[0]);
     if (rc == 0) {
         *out = c;
         return 0;

@@ -85,8 +85,17 @@ int dialect_bind(struct canonical *c, struct err *e);
 
 /* dialect_vocab.c */
 int dialect_check_vocabulary(struct canonical *c, struct err *e);
-/* The record's text equals s. */
-bool dialect_text_is(const struct gguf_kv *kv, const char *s);
+
+/* dialect_text.c */
+bool dialect_is(const struct gguf_str *s, const char *text);
+bool dialect_begins(const struct gguf_str *s, const char *start);
+bool dialect_ends(const struct gguf_str *s, const char *end);
+bool dialect_contains(const struct gguf_str *s, const char *part);
+/* The last part of a path. */
+const char *dialect_file_name(const char *path);
+/* The text of a record; false if there is none (kv NULL) or it is no string. */
+bool dialect_text(const struct gguf_kv *kv, struct gguf_str *s);
+bool dialect_text_is(const struct gguf_kv *kv, const char *text);
 bool dialect_text_has(const struct gguf_kv *kv, const char *part);
 
 /* dialect_report.c */

@@ -37,7 +37,7 @@ static const char *suffix_of(const struct tensor_row *row)
 static bool cut_suffix(struct gguf_str *s, const char *suffix)
 {
     const size_t n = strlen(suffix);
-    if (s->n <= n || memcmp(s->p + s->n - n, suffix, n) != 0) return false;
+    if (s->n <= n || !dialect_ends(s, suffix)) return false;
     s->n -= n;
     return true;
 }
@@ -91,7 +91,7 @@ static int add_source(struct canonical *c, int file, const struct gguf_tensor *t
 
 static void note_rename(struct canonical *c, const struct source *s)
 {
-    if (s->t->name.n == strlen(s->name) && memcmp(s->t->name.p, s->name, strlen(s->name)) == 0) return;
+    if (dialect_is(&s->t->name, s->name)) return;
     if (c->n_renamed++ < 3) dialect_item(&c->renamed, "%.*s -> %s", (int)s->t->name.n, s->t->name.p, s->name);
 }
 

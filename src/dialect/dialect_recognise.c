@@ -69,26 +69,15 @@ int64_t dialect_block(const struct gguf_str *name, struct gguf_str *rest)
     return block;
 }
 
-static bool begins(const struct gguf_str *s, const char *prefix)
-{
-    const size_t n = strlen(prefix);
-    return s->n >= n && memcmp(s->p, prefix, n) == 0;
-}
-
-static bool contains(const struct gguf_str *s, const char *part)
-{
-    return s->n > 0 && memmem(s->p, (size_t)s->n, part, strlen(part)) != NULL;
-}
-
 /* A V4.1 model under the older name: its n-gram tables tell. */
 static bool is_deepseek41(const struct gguf *g)
 {
     const struct gguf_kv *variant = gguf_kv_find(g, "deepseek4.variant");
     if (dialect_text_has(variant, "v4.1")) return true;
     for (uint64_t i = 0; i < gguf_n_tensors(g); i++)
-        if (contains(&gguf_tensor_at(g, i)->name, ".engram_")) return true;
+        if (dialect_contains(&gguf_tensor_at(g, i)->name, ".engram_")) return true;
     for (uint64_t i = 0; i < gguf_n_kv(g); i++)
-        if (contains(&gguf_kv_at(g, i)->key, ".engram.") && !gguf_tensor_find(g, "output_hc_fn.weight", 19))
+        if (dialect_contains(&gguf_kv_at(g, i)->key, ".engram.") && !gguf_tensor_find(g, "output_hc_fn.weight", 19))
             return true;
     return false;
 }
@@ -168,10 +157,10 @@ int dialect_trunk(struct canonical *c, struct err *e)
                 return err_set(e, ERR_MODEL, "tensor %.*s: block %lld is not supported (only 0 to %d)", (int)name->n,
                                name->p, (long long)b, DIALECT_MAX_BLOCKS - 1);
             if (b == 0) first = true;
-            const bool nextn = begins(&rest, "nextn.") || begins(&rest, "mtp.");
+            const bool nextn = dialect_begins(&rest, "nextn.") || dialect_begins(&rest, "mtp.");
             if (nextn && (draft < 0 || b < draft)) draft = b;
-            if (begins(&rest, "nextn.eh_proj") || begins(&rest, "nextn.e_proj")) draft_only = true;
-            if ((begins(&rest, "attn_") || begins(&rest, "ssm_")) && b > last) last = b;
+            if (dialect_begins(&rest, "nextn.eh_proj") || dialect_begins(&rest, "nextn.e_proj")) draft_only = true;
+            if ((dialect_begins(&rest, "attn_") || dialect_begins(&rest, "ssm_")) && b > last) last = b;
         }
     }
     if (!first && draft_only) return refuse_side_file(c->files[0], "a draft", e);
@@ -189,7 +178,7 @@ const char *dialect_whose(const struct canonical *c)
     for (int i = 0; i < c->n_sources && !alias; i++) {
         const struct tensor_row *row = &c->family->tensors[c->sources[i].row];
         for (size_t a = 0; a < sizeof row->also / sizeof *row->also && row->also[a].stem; a++)
-            if (row->also[a].dialect && contains(&c->sources[i].t->name, row->also[a].stem))
+            if (row->also[a].dialect && dialect_contains(&c->sources[i].t->name, row->also[a].stem))
                 alias = row->also[a].dialect;
     }
     if (alias) return alias;

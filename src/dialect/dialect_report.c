@@ -119,18 +119,6 @@ void dialect_warn_precision(struct canonical *c)
 
 /* ---- keys that nobody asked for */
 
-static bool ends_with(const struct gguf_str *s, const char *end)
-{
-    const size_t n = strlen(end);
-    return s->n >= n && memcmp(s->p + s->n - n, end, n) == 0;
-}
-
-static bool starts_with(const struct gguf_str *s, const char *start)
-{
-    const size_t n = strlen(start);
-    return s->n >= n && memcmp(s->p, start, n) == 0;
-}
-
 static bool is_asked_for(const struct canonical *c, const struct gguf_kv *kv)
 {
     for (int i = 0; i < c->family->n_keys; i++)
@@ -143,10 +131,10 @@ static bool is_model_key(const struct canonical *c, const struct gguf_str *key)
 {
     char prefix[100];
     snprintf(prefix, sizeof prefix, "%.90s.", c->arch);
-    if (starts_with(key, prefix)) return true;
+    if (dialect_begins(key, prefix)) return true;
     for (int i = 0; i < 4 && c->family->prefix[i]; i++) {
         snprintf(prefix, sizeof prefix, "%s.", c->family->prefix[i]);
-        if (starts_with(key, prefix)) return true;
+        if (dialect_begins(key, prefix)) return true;
     }
     return false;
 }
@@ -154,9 +142,10 @@ static bool is_model_key(const struct canonical *c, const struct gguf_str *key)
 /* Unknown keys are ignored; those that would change the computation are named. */
 static bool changes_computation(const struct gguf_kv *kv)
 {
-    if (ends_with(&kv->key, ".rope.scaling.type")) return !dialect_text_is(kv, "yarn") && !dialect_text_is(kv, "none");
-    return ends_with(&kv->key, ".attention.clamp_kqv") || starts_with(&kv->key, "reap.") ||
-           memmem(kv->key.p, (size_t)kv->key.n, ".attn_res.", 10) != NULL;
+    if (dialect_ends(&kv->key, ".rope.scaling.type"))
+        return !dialect_text_is(kv, "yarn") && !dialect_text_is(kv, "none");
+    return dialect_ends(&kv->key, ".attention.clamp_kqv") || dialect_begins(&kv->key, "reap.") ||
+           dialect_contains(&kv->key, ".attn_res.");
 }
 
 void dialect_note_keys(struct canonical *c)

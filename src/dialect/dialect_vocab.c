@@ -3,23 +3,6 @@
 #include "dialect/dialect_internal.h"
 #include <string.h>
 
-static bool text_of(const struct gguf_kv *kv, struct gguf_str *s)
-{
-    return kv && kv->type == GGUF_STRING && gguf_string(kv, 0, s, NULL) == 0;
-}
-
-bool dialect_text_is(const struct gguf_kv *kv, const char *text)
-{
-    struct gguf_str s;
-    return text_of(kv, &s) && s.n == strlen(text) && memcmp(s.p, text, (size_t)s.n) == 0;
-}
-
-bool dialect_text_has(const struct gguf_kv *kv, const char *part)
-{
-    struct gguf_str s;
-    return text_of(kv, &s) && s.n > 0 && memmem(s.p, (size_t)s.n, part, strlen(part)) != NULL;
-}
-
 static const struct gguf_kv *strings(const struct canonical *c, const char *key)
 {
     const struct gguf_kv *kv = gguf_kv_find(c->files[0], key);
@@ -33,9 +16,7 @@ static void compare_id(struct canonical *c, const char *key, const char *text)
     uint64_t id;
     struct gguf_str s = {NULL, 0};
     if (!kv || gguf_u64(kv, 0, &id, NULL)) return;
-    if (id < c->tokens->count && gguf_string(c->tokens, id, &s, NULL) == 0 && s.n == strlen(text) &&
-        memcmp(s.p, text, (size_t)s.n) == 0)
-        return;
+    if (id < c->tokens->count && gguf_string(c->tokens, id, &s, NULL) == 0 && dialect_is(&s, text)) return;
     dialect_warn(c, "%s is %llu, which is not %s: the text decides", key, (unsigned long long)id, text);
 }
 
@@ -43,7 +24,7 @@ static void compare_pre(struct canonical *c)
 {
     const struct gguf_kv *kv = gguf_kv_find(c->files[0], "tokenizer.ggml.pre");
     struct gguf_str s;
-    if (!text_of(kv, &s)) return;
+    if (!dialect_text(kv, &s)) return;
     for (int i = 0; i < 3 && c->family->pre[i]; i++)
         if (dialect_text_is(kv, c->family->pre[i])) return;
     dialect_warn(c, "tokenizer.ggml.pre is \"%.*s\": using %s, as %s always does", (int)(s.n < 60 ? s.n : 60), s.p,
@@ -60,7 +41,7 @@ int dialect_check_vocabulary(struct canonical *c, struct err *e)
     if (!c->tokens || !c->merges)
         return err_set(e, ERR_MODEL, "no tokenizer in this file (%s): tokenizer.ggml.%s is missing", gguf_path(g),
                        c->tokens ? "merges" : "tokens");
-    if (text_of(model, &s) && !dialect_text_is(model, "gpt2"))
+    if (dialect_text(model, &s) && !dialect_text_is(model, "gpt2"))
         return err_set(e, ERR_MODEL, "tokenizer.ggml.model = %.*s is not supported (only gpt2)",
                        (int)(s.n < 60 ? s.n : 60), s.p);
     const uint64_t rows = (uint64_t)canonical_int(c, "vocab_size");
@@ -84,28 +65,24 @@ const struct gguf_kv *canonical_merges(const struct canonical *c)
 }
 
 /* A later checkpoint's mark in a name. */
-static bool marked(const char *p, size_t n)
+static bool marked(const struct gguf_str *s)
 {
-    static const char *const marks[] = {"0731", "0813", "Vision"};
-    for (int i = 0; i < 3; i++)
-        if (n > 0 && memmem(p, n, marks[i], strlen(marks[i]))) return true;
-    return false;
+    return dialect_contains(s, "0731") || dialect_contains(s, "0813") || dialect_contains(s, "Vision");
 }
 
 bool canonical_late_effort(const struct canonical *c, bool *known)
 {
     const struct gguf *g = c->files[0];
-    static const char source[] = "general.source.";
     struct gguf_str s;
     *known = true;
     if (dialect_text_has(gguf_kv_find(g, "tokenizer.chat_template"), "Beyond maximum")) return true;
     for (uint64_t i = 0; i < gguf_n_kv(g); i++) {
         const struct gguf_kv *kv = gguf_kv_at(g, i);
-        const bool named = kv->key.n == 12 && memcmp(kv->key.p, "general.name", 12) == 0;
-        const bool origin = kv->key.n > strlen(source) && memcmp(kv->key.p, source, strlen(source)) == 0;
-        if ((named || origin) && text_of(kv, &s) && marked(s.p, (size_t)s.n)) return true;
+        const bool named = dialect_is(&kv->key, "general.name");
+        const bool origin = dialect_begins(&kv->key, "general.source.");
+        if ((named || origin) && dialect_text(kv, &s) && marked(&s)) return true;
     }
-    const char *path = gguf_path(g), *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
-    *known = marked(file, strlen(file));
+    const char *file = dialect_file_name(gguf_path(g));
+    *known = marked(&(struct gguf_str){file, strlen(file)});
     return *known;
 }
