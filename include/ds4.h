@@ -53,8 +53,9 @@ struct ds4_options {
     bool report_only;      /* for ds4_engine_report: opened even if memory is short, nothing is computed, no sessions */
     bool kv_sim_off;       /* no FP8/FP4 rounding of stored rows: they are kept in F32 */
     enum ds4_effort effort;
-    void (*log)(void *arg, int level, const char *subject,
-                const char *text); /* 0 error .. 3 debug; NULL: stderr, warnings only */
+    /* Level 0 (error) to 3 (debug); NULL: warnings on stderr. A process has one log: that of the engine opened last, until
+     * it closes. */
+    void (*log)(void *arg, int level, const char *subject, const char *text);
     void *log_arg;
 };
 

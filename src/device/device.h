@@ -104,14 +104,15 @@ struct embed_args { /* out[i] = copies times the embedding row of token i */
     int copies;
     int n;
 };
-struct rms_norm_args { /* each group: y = x / sqrt(mean(x^2) + eps) * weight (NULL: 1); out may be x */
+struct rms_norm_args { /* each group: y = x / sqrt(mean(x^2) + eps) * weight (NULL: 1); out may be x; groups x width may
+                          regroup the buffer's row (e.g. n streams of D as one group of n*D) */
     const struct dev_buf *x;
     struct dev_buf *out;
     const struct dev_mat *weight;
     double eps;
     int groups, width;
     int n;
-};                      /* groups x width may regroup the buffer's row (e.g. n streams of D as one group of n*D) */
+};
 struct act_quant_args { /* the row of x, cut into out's groups: each becomes one activation row */
     const struct dev_buf *x;
     struct dev_buf *out;
@@ -154,7 +155,7 @@ struct ring_write_args { /* rows of every segment -> its ring (last span rows if
     const struct dev_buf *x;
     struct dev_ring *const *ring; /* [n_segments] */
 };
-struct compress_args {                /* DeepSeek V4 compressor, spec deepseek-v4 3.5 */
+struct compress_args {                /* DeepSeek V4 compressor, spec deepseek-v4 3.5; also writes the rings */
     const struct dev_buf *kv, *gate;  /* [T][c*w] projections, gate without ape */
     const struct dev_mat *ape, *norm; /* [ratio][c*w], [w] */
     double eps;
@@ -164,7 +165,7 @@ struct compress_args {                /* DeepSeek V4 compressor, spec deepseek-v
     bool hadamard;               /* after the rope */
     struct dev_ring *const *ring_kv, *const *ring_score; /* [n_segments], ROWFMT_F32 of c*w; span (c*ratio) */
     struct dev_store *const *store; /* [n_segments] row of window c has index c; encoded in the store's format */
-};                                  /* also writes the rings */
+};
 struct select_args {                /* top-k of visible compressed rows, spec deepseek-v4 3.6 */
     const struct dev_buf *q;        /* [T][heads][width], already rotated and rounded */
     const struct dev_buf *weight;   /* [T][heads] */
