@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include "device/cpu/cpu_kernels.h"
 #include "quant/quant.h"
+#include "../support/quant_vectors.h"
 
 static const struct cpu_kernels *sets[2];
 static int n_sets;
@@ -285,6 +286,81 @@ static void hadamard_is_orthogonal(void **state)
         }
 }
 
+/* ---------------------------------------------------------------- other processors */
+
+enum { W = 1061, HEADS = 5, N_ROWS = 19, PAD = 8 };
+
+/* What every kernel makes of the same inputs, end to end in out; returns how much. */
+static size_t run_all(const struct cpu_kernels *k, float *out)
+{
+    static float x[N_ROWS * W], y[W], g[N_ROWS];
+    const float *row[N_ROWS], *score[N_ROWS];
+    seed = 77;
+    fill(x, N_ROWS * W, 6);
+    fill(y, W, 90);
+    fill(g, N_ROWS, 1);
+    for (int i = 0; i < N_ROWS; i++) row[i] = x + i * W, score[i] = x + (N_ROWS - 1 - i) * W;
+    float *to = out, *const end = out + 16 * W;
+    *to++ = k->dot(W, x, y);
+    k->exp(W, y, to), to += W;
+    k->sigmoid(W, y, to), to += W;
+    k->rms_norm(W, 1e-6f, x, y, to), to += W;
+    memcpy(to, y, sizeof y);
+    k->rotate(101, x, to), to += W;
+    memcpy(to, y, sizeof y);
+    k->hadamard(1024, to), to += W;
+    k->swiglu(W, x, y, 7, 0.3f, to), to += W;
+    memcpy(to, x, sizeof y);
+    k->add(W, y, to), to += W;
+    k->scale(W, x, 0.7f, to), to += W;
+    k->weighted_sum(N_ROWS, g, x, W, to), to += W;
+    memcpy(to, x, 3 * sizeof y);
+    k->hc_expand(3, g, g + 3, y, to, W), to += 3 * W;
+    k->pool_window(N_ROWS, row, score, W, to), to += W;
+    const struct cpu_scores s = {row, N_ROWS, 1056, x + W, HEADS, W};
+    k->index_scores(&s, g, to), to += N_ROWS;
+    memset(to, 0, (size_t)(N_ROWS + 3) * PAD * sizeof *to);
+    float *const z = to, *const max = to + N_ROWS * PAD, *const sum = max + PAD;
+    k->attention_scores(&s, 1e-3f, z, PAD, max);
+    k->attention_exp(N_ROWS, HEADS, z, PAD, max, sum);
+    to = sum + PAD;
+    memset(to, 0, HEADS * 512 * sizeof *to);
+    k->attention_sum(N_ROWS, row, 512, HEADS, z, PAD, to), to += HEADS * 512;
+    assert_true(to <= end);
+    return (size_t)(to - out);
+}
+
+/* Stored rows of both formats. */
+static uint64_t stored_rows(const struct cpu_kernels *k)
+{
+    static const struct row_format formats[] = {{.kind = ROWFMT_FP8, .width = 512, .n_fp8 = 448, .block = 64},
+                                                {.kind = ROWFMT_FP4, .width = 128, .block = 32}};
+    uint64_t hash = 0;
+    seed = 78;
+    for (int i = 0; i < 200; i++) {
+        const struct row_format *const f = &formats[i % 2];
+        float x[512], back[512];
+        uint8_t row[2048];
+        fill(x, f->width, ldexpf(1, i % 40 - 20));
+        k->encode(f, x, row);
+        k->decode(f, row, back);
+        hash = hash * 31 + vec_fnv(row, format_bytes(f));
+        hash = hash * 31 + vec_fnv_floats(back, (size_t)f->width);
+    }
+    return hash;
+}
+
+/* Hashes as the scalar set computed them on x86-64. */
+static void same_on_every_processor(void **state)
+{
+    static float out[16 * W];
+    for (int s = 0; s < n_sets; s++) {
+        const size_t n = run_all(sets[s], out);
+        assert_int_equal(vec_fnv_floats(out, n), 0xfab1f21ceb321fe5);
+        assert_int_equal(stored_rows(sets[s]), 0x766fa0e7294f658d);
+    }
+}
+
 static int setup(void **state)
 {
     sets[n_sets++] = &cpu_kernels_scalar;
@@ -303,7 +379,7 @@ int main(void)
         cmocka_unit_test(sigmoid_is_accurate),      cmocka_unit_test(place_does_not_matter),
         cmocka_unit_test(rows_encode_like_scalars), cmocka_unit_test(rows_decode_like_scalars),
         cmocka_unit_test(dot_is_lanes16),           cmocka_unit_test(attention_tiles),
-        cmocka_unit_test(hadamard_is_orthogonal),
+        cmocka_unit_test(hadamard_is_orthogonal),   cmocka_unit_test(same_on_every_processor),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -57,6 +57,18 @@ uint64_t vec_fnv(const void *data, size_t bytes)
     return h;
 }
 
+uint64_t vec_fnv_floats(const float *x, size_t n)
+{
+    uint64_t h = 0xcbf29ce484222325;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        if ((bits & 0x7fffffff) > 0x7f800000) bits = 0x7fc00000;
+        for (int b = 0; b < 32; b += 8) h = (h ^ (bits >> b & 255)) * 0x100000001b3;
+    }
+    return h;
+}
+
 void vec_act_ggml(const float *x, int k, void *row)
 {
     int8_t *q = row;

@@ -1,5 +1,5 @@
-/* Every kernel set gives the bits of the scalar set, whatever the shape of the tile; the order of dense sums against
- * values computed with exact rational arithmetic. */
+/* Every kernel set gives the bits of the scalar set, whatever the shape of the tile, and these are the same on every
+ * kind of processor; the order of dense sums against values computed with exact rational arithmetic. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -207,6 +207,25 @@ static void test_dense_order(void **state)
     }
 }
 
+/* Hashes of the largest tile, as the scalar set computed them on x86-64. */
+static void test_same_on_every_processor(void **state)
+{
+    static const uint64_t want[N_TYPES] = {0xcbc48a8666a4770d, 0x9a459e94d8049dfe, 0x25baefc29869a4ff,
+                                           0x17cf75ccb7592041, 0xec34902a65fe5f2b, 0x47b2702e3dcbb77d,
+                                           0xdeb3889ffed3dac4, 0x07e00432f265ec54, 0xc607db88dbceced3,
+                                           0x732242ef9dec7c55, 0xae5c1fdca58c093e};
+    for (int i = 0; i < N_TYPES; i++) {
+        struct problem p = problem_make(types[i], quant_type(types[i])->block == 1 ? 1100 : 1280);
+        for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
+            if (!quant_isa_usable((enum quant_isa)isa)) continue;
+            quant_tile((enum quant_isa)isa, p.type)(p.k, p.w, p.w_stride, MAX_ROWS, p.x, p.x_stride, MAX_COLS, p.want,
+                                                    MAX_ROWS);
+            assert_int_equal(vec_fnv_floats(p.want, MAX_ROWS * MAX_COLS), want[i]);
+        }
+        problem_free(&p);
+    }
+}
+
 static void test_no_kernel(void **state)
 {
     for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
@@ -217,14 +236,22 @@ static void test_no_kernel(void **state)
     }
     assert_true(quant_isa_usable(QUANT_SCALAR));
     assert_true(quant_isa_usable(quant_isa_best()));
+    /* TEST_ISA: the set that an emulated processor is meant to have. */
+    if (getenv("TEST_ISA")) assert_string_equal(quant_isa_name(quant_isa_best()), getenv("TEST_ISA"));
     assert_string_equal(quant_isa_name(QUANT_AVX2), "avx2");
+    assert_string_equal(quant_isa_name(QUANT_NEON_DOTPROD), "neon-dotprod");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_block),     cmocka_unit_test(test_several_blocks), cmocka_unit_test(test_long_rows),
-        cmocka_unit_test(test_extreme_codes), cmocka_unit_test(test_dense_order),    cmocka_unit_test(test_no_kernel),
+        cmocka_unit_test(test_one_block),
+        cmocka_unit_test(test_several_blocks),
+        cmocka_unit_test(test_long_rows),
+        cmocka_unit_test(test_extreme_codes),
+        cmocka_unit_test(test_dense_order),
+        cmocka_unit_test(test_no_kernel),
+        cmocka_unit_test(test_same_on_every_processor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
