@@ -53,8 +53,8 @@ struct ds4_options {
     bool report_only;      /* for ds4_engine_report: opened even if memory is short, nothing is computed, no sessions */
     bool kv_sim_off;       /* no FP8/FP4 rounding of stored rows: they are kept in F32 */
     enum ds4_effort effort;
-    /* Level 0 (error) to 3 (debug); NULL: warnings on stderr. A process has one log: that of the engine opened last, until
-     * it closes. */
+    /* Level 0 (error) to 3 (debug); NULL: warnings on stderr. A process has one log: that of the engine opened last,
+     * until it closes. */
     void (*log)(void *arg, int level, const char *subject, const char *text);
     void *log_arg;
 };
@@ -193,7 +193,8 @@ struct ds4_sampling {
 /* Draws a token. Weights are e^(logit / temperature); then, each on what the one before left: the top_k highest, the
  * fewest highest whose share of the weight reaches top_p, those of at least min_p times the highest weight (the highest
  * always stays; of equals the lower ids are higher). One of them is drawn in proportion to its weight. The random
- * number in [0, 1) is a hash of seed and position, so drafted and plain decoding draw alike. NaN counts as impossible. */
+ * number in [0, 1) is a hash of seed and position, so drafted and plain decoding draw alike. NaN counts as impossible.
+ */
 int32_t ds4_sample(const float *logits, int n_vocab, const struct ds4_sampling *p, uint64_t position);
 
 struct ds4_logprob {

@@ -23,15 +23,16 @@ bool file_map_lost(const struct file_map *m, uint64_t *offset);
 /* Asks the system to read a range ahead. */
 void file_map_willneed(const struct file_map *m, uint64_t offset, uint64_t n);
 
-/* Reads a whole file (at most max bytes) into memory that the caller frees with mem_free; a zero byte follows. path "-" is stdin. */
+/* Reads a whole file (at most max bytes) into memory that the caller frees with mem_free; a zero byte follows. path "-"
+ * is stdin. */
 int file_read(const char *path, uint64_t max, char **data, size_t *n, struct err *e);
 
-/* Replaces path atomically: writes go to a temporary file in the same folder, commit flushes, fsyncs and renames. Links are
- * followed; a device or a pipe is written to directly. A folder is an error at once. */
+/* Replaces path atomically: writes go to a temporary file in the same folder, commit flushes, fsyncs and renames. Links
+ * are followed; a device or a pipe is written to directly. A folder is an error at once. */
 struct file_writer;
 int file_writer_open(const char *path, struct file_writer **out, struct err *e);
 int file_writer_put(struct file_writer *w, const void *data, size_t n, struct err *e);
-uint64_t file_writer_at(const struct file_writer *w); /* bytes written so far */
+uint64_t file_writer_at(const struct file_writer *w);         /* bytes written so far */
 int file_writer_commit(struct file_writer *w, struct err *e); /* closes and frees w, also on error */
 void file_writer_abort(struct file_writer *w);                /* removes the temporary file, frees w; NULL is fine */
 

@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-void *mem_alloc(size_t bytes);                  /* zeroed; never NULL */
-void *mem_grow(void *p, size_t bytes);          /* realloc; never NULL; new bytes undefined */
+void *mem_alloc(size_t bytes);         /* zeroed; never NULL */
+void *mem_grow(void *p, size_t bytes); /* realloc; never NULL; new bytes undefined */
 char *mem_strdup(const char *s);
-void *mem_try(size_t bytes);                    /* zeroed, or NULL */
+void *mem_try(size_t bytes);                       /* zeroed, or NULL */
 void *mem_try_aligned(size_t bytes, size_t align); /* zeroed, align a power of two; freed with mem_free; or NULL */
-void mem_free(void *p);                         /* NULL is fine */
+void mem_free(void *p);                            /* NULL is fine */
 /* What mem_alloc, mem_grow and mem_strdup call when memory is out: by default a line on stderr and abort(). fn must not
  * return; NULL brings the default back. */
 void mem_on_failure(void (*fn)(size_t bytes));

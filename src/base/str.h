@@ -13,8 +13,8 @@ void str_add(struct str *s, const void *bytes, size_t n);
 void str_puts(struct str *s, const char *text);
 void str_printf(struct str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void str_vprintf(struct str *s, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
-void str_clear(struct str *s);    /* length 0, memory kept */
-void str_free(struct str *s);     /* back to zero-initialised */
+void str_clear(struct str *s);          /* length 0, memory kept */
+void str_free(struct str *s);           /* back to zero-initialised */
 const char *str_c(const struct str *s); /* never NULL */
 
 /* Makes text from outside safe to print on one line of a terminal: each byte of a control character (C0, DEL, C1, zero)

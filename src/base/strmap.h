@@ -8,7 +8,7 @@
 
 struct strmap;
 
-struct strmap *strmap_new(size_t n_expected);  /* NULL: out of memory */
+struct strmap *strmap_new(size_t n_expected); /* NULL: out of memory */
 void strmap_free(struct strmap *m);
 /* 1 inserted, 0 the key is there already (unchanged), negative: ERR_MEMORY. */
 int strmap_put(struct strmap *m, const char *key, size_t n, uint64_t value);

@@ -1,6 +1,6 @@
 /* A model in canonical form: whatever names, keys and layouts the publisher of a file chose, what stands behind this
- * door asks for canonical tensor names and canonical parameters only (spec dialects). Names of tensors and keys are those of
- * the family's spec ("blk.3.attn_kv.weight", "attention.head_count" without prefix).
+ * door asks for canonical tensor names and canonical parameters only (spec dialects). Names of tensors and keys are
+ * those of the family's spec ("blk.3.attn_kv.weight", "attention.head_count" without prefix).
  *
  * A canonical model is immutable; it owns the open files and the widened copies of small tensors (spec 4 T7). */
 #ifndef DIALECT_CANONICAL_H
@@ -20,30 +20,33 @@ enum origin { ORIGIN_KEY, ORIGIN_ALIAS, ORIGIN_TENSOR, ORIGIN_CONSTANT, ORIGIN_D
 struct canonical;
 
 struct canonical_options {
-    bool look; /* to be described only: small tensors are not copied (their views have no data), large ones are
-                  not read */
-    bool kv_sim_off; /* the FP8 and FP4 roundings of the row store will not be used: shapes that they cannot block are fine */
+    bool look;       /* to be described only: small tensors are not copied (their views have no data), large ones are
+                        not read */
+    bool kv_sim_off; /* the FP8 and FP4 roundings of the row store will not be used: shapes that they cannot block are
+                        fine */
 };
 
-/* Opens the files of one model (n_paths >= 1), recognises family and dialect, maps names, derives and checks. On error e
- * holds one sentence of the refusal table (spec 13.3). opt NULL = all zero. */
+/* Opens the files of one model (n_paths >= 1), recognises family and dialect, maps names, derives and checks. On error
+ * e holds one sentence of the refusal table (spec 13.3). opt NULL = all zero. */
 int canonical_open(const char *const *paths, int n_paths, const struct canonical_options *opt, struct canonical **out,
                    struct err *e);
 void canonical_close(struct canonical *c);
 
 enum canonical_family canonical_family(const struct canonical *c);
-const char *canonical_dialect(const struct canonical *c);     /* "ds4", "llama.cpp", ... */
-const char *canonical_name(const struct canonical *c);        /* general.name, or the file name */
-int canonical_n_layers(const struct canonical *c);            /* trunk length L */
+const char *canonical_dialect(const struct canonical *c); /* "ds4", "llama.cpp", ... */
+const char *canonical_name(const struct canonical *c);    /* general.name, or the file name */
+int canonical_n_layers(const struct canonical *c);        /* trunk length L */
 
 /* A tensor by canonical name; NULL if the model has none. The printf form serves "blk.%d.attn_kv.weight". */
-const struct tensor_view *canonical_tensor(const struct canonical *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const struct tensor_view *canonical_tensor(const struct canonical *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* The same, but a missing tensor or another shape (ne, trailing ones stripped) is a refusal R9 naming aliases tried. */
-const struct tensor_view *canonical_need(const struct canonical *c, struct err *e, int n_dims, const int64_t *ne, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+const struct tensor_view *canonical_need(const struct canonical *c, struct err *e, int n_dims, const int64_t *ne,
+                                         const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* Parameters. Every key of the family's table has a value once canonical_open succeeded; asking for another key is a
- * programming error (assert). *_at: any quantity at a layer in [0, L); asked without a layer, a per-layer quantity gives
- * the largest of its values. */
+ * programming error (assert). *_at: any quantity at a layer in [0, L); asked without a layer, a per-layer quantity
+ * gives the largest of its values. */
 int64_t canonical_int(const struct canonical *c, const char *key);
 double canonical_float(const struct canonical *c, const char *key);
 bool canonical_bool(const struct canonical *c, const char *key);
@@ -54,7 +57,8 @@ enum origin canonical_origin(const struct canonical *c, const char *key);
 /* Vocabulary arrays of the file (string arrays, lengths already checked against the embedding). */
 const struct gguf_kv *canonical_tokens(const struct canonical *c);
 const struct gguf_kv *canonical_merges(const struct canonical *c);
-/* The checkpoint's mapping of reasoning effort (spec 6.3): true if it is the later one ("0731"), *known false if the file does not say. */
+/* The checkpoint's mapping of reasoning effort (spec 6.3): true if it is the later one ("0731"), *known false if the
+ * file does not say. */
 bool canonical_late_effort(const struct canonical *c, bool *known);
 
 /* Every tensor, in file order, for inspection and the memory plan. */

@@ -93,8 +93,8 @@ static bool any_block_has(const struct canonical *c, const char *stem)
     return false;
 }
 
-/* Leading blocks with a table. Where the first block without one has no selection bias either, though others do, a table
- * is missing: nothing is derived, and the key names the hole. */
+/* Leading blocks with a table. Where the first block without one has no selection bias either, though others do, a
+ * table is missing: nothing is derived, and the key names the hole. */
 static bool hash_layers(const struct canonical *c, int l, double *v)
 {
     int n = 0;

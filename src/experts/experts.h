@@ -25,7 +25,8 @@ void experts_close(struct experts *x);
 int experts_count(const struct experts *x, int layer);
 const struct expert_layer *experts_layer(const struct experts *x, int layer);
 
-/* Announces the distinct ids that a step will use. The ticket is valid until experts_done. ids outside the layer: ERR_MODEL. */
+/* Announces the distinct ids that a step will use. The ticket is valid until experts_done. ids outside the layer:
+ * ERR_MODEL. */
 int experts_want(struct experts *x, int layer, const int32_t *ids, int n, struct experts_ticket **out, struct err *e);
 /* Waits for one wanted expert. On a read error returns its code. */
 int experts_get(struct experts_ticket *t, int32_t id, struct expert *out, struct err *e);

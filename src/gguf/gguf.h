@@ -9,8 +9,20 @@
 #include "base/file.h"
 
 enum gguf_type {
-    GGUF_U8, GGUF_I8, GGUF_U16, GGUF_I16, GGUF_U32, GGUF_I32, GGUF_F32, GGUF_BOOL, GGUF_STRING, GGUF_ARRAY, GGUF_U64,
-    GGUF_I64, GGUF_F64, GGUF_TYPE_COUNT
+    GGUF_U8,
+    GGUF_I8,
+    GGUF_U16,
+    GGUF_I16,
+    GGUF_U32,
+    GGUF_I32,
+    GGUF_F32,
+    GGUF_BOOL,
+    GGUF_STRING,
+    GGUF_ARRAY,
+    GGUF_U64,
+    GGUF_I64,
+    GGUF_F64,
+    GGUF_TYPE_COUNT
 };
 
 struct gguf_str {
@@ -30,11 +42,11 @@ struct gguf_kv {
 
 struct gguf_tensor {
     struct gguf_str name;
-    int n_dims;            /* 0..4 */
-    uint64_t ne[4];        /* 1 behind n_dims; ne[0] = row length */
-    uint32_t type;         /* number as in the file, may be unknown to quant */
-    uint64_t offset;       /* absolute, from the start of the file */
-    uint64_t bytes;        /* 0 if the type is unknown */
+    int n_dims;      /* 0..4 */
+    uint64_t ne[4];  /* 1 behind n_dims; ne[0] = row length */
+    uint32_t type;   /* number as in the file, may be unknown to quant */
+    uint64_t offset; /* absolute, from the start of the file */
+    uint64_t bytes;  /* 0 if the type is unknown */
 };
 
 struct gguf;

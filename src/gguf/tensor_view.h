@@ -5,12 +5,12 @@
 #include <stdint.h>
 
 struct tensor_view {
-    uint32_t type;        /* enum qtype */
-    int64_t ne[4];        /* ne[0] = row length = input width; 1 where unused */
-    uint64_t stride[4];   /* bytes: [1] from row to row, [2] from expert to expert; [0] unused */
-    const uint8_t *data;  /* first row: in a mapped file or in a widened copy; valid as long as the model */
-    int file;             /* index into the model's files; -1: a copy in memory */
-    uint64_t offset;      /* of the first row in that file */
+    uint32_t type;       /* enum qtype */
+    int64_t ne[4];       /* ne[0] = row length = input width; 1 where unused */
+    uint64_t stride[4];  /* bytes: [1] from row to row, [2] from expert to expert; [0] unused */
+    const uint8_t *data; /* first row: in a mapped file or in a widened copy; valid as long as the model */
+    int file;            /* index into the model's files; -1: a copy in memory */
+    uint64_t offset;     /* of the first row in that file */
 };
 
 #endif

@@ -10,35 +10,66 @@
 #include <stdint.h>
 
 enum qtype {
-    QT_F32 = 0, QT_F16 = 1, QT_Q4_0 = 2, QT_Q4_1 = 3, QT_Q5_0 = 6, QT_Q5_1 = 7, QT_Q8_0 = 8, QT_Q8_1 = 9, QT_Q2_K = 10,
-    QT_Q3_K = 11, QT_Q4_K = 12, QT_Q5_K = 13, QT_Q6_K = 14, QT_Q8_K = 15, QT_IQ2_XXS = 16, QT_IQ2_XS = 17,
-    QT_IQ3_XXS = 18, QT_IQ1_S = 19, QT_IQ4_NL = 20, QT_IQ3_S = 21, QT_IQ2_S = 22, QT_IQ4_XS = 23, QT_I8 = 24,
-    QT_I16 = 25, QT_I32 = 26, QT_I64 = 27, QT_F64 = 28, QT_IQ1_M = 29, QT_BF16 = 30, QT_TQ1_0 = 34, QT_TQ2_0 = 35,
-    QT_MXFP4 = 39, QT_NVFP4 = 40, QT_Q1_0 = 41, QT_Q2_0 = 42
+    QT_F32 = 0,
+    QT_F16 = 1,
+    QT_Q4_0 = 2,
+    QT_Q4_1 = 3,
+    QT_Q5_0 = 6,
+    QT_Q5_1 = 7,
+    QT_Q8_0 = 8,
+    QT_Q8_1 = 9,
+    QT_Q2_K = 10,
+    QT_Q3_K = 11,
+    QT_Q4_K = 12,
+    QT_Q5_K = 13,
+    QT_Q6_K = 14,
+    QT_Q8_K = 15,
+    QT_IQ2_XXS = 16,
+    QT_IQ2_XS = 17,
+    QT_IQ3_XXS = 18,
+    QT_IQ1_S = 19,
+    QT_IQ4_NL = 20,
+    QT_IQ3_S = 21,
+    QT_IQ2_S = 22,
+    QT_IQ4_XS = 23,
+    QT_I8 = 24,
+    QT_I16 = 25,
+    QT_I32 = 26,
+    QT_I64 = 27,
+    QT_F64 = 28,
+    QT_IQ1_M = 29,
+    QT_BF16 = 30,
+    QT_TQ1_0 = 34,
+    QT_TQ2_0 = 35,
+    QT_MXFP4 = 39,
+    QT_NVFP4 = 40,
+    QT_Q1_0 = 41,
+    QT_Q2_0 = 42
 };
 
 /* Activation formats. A row of K values is planar, K padded with zeros to a whole number of blocks (B = 32 or 256):
  *   ACT_F32   float v[K]
  *   ACT_Q8_0  int8 q[Kp], float d[Kp/32]                      value = q*d
  *   ACT_Q8_K  int8 q[Kp], float d[Kp/256], int16 bsums[Kp/16]  value = q*d; bsums = sums of 16 consecutive q
- * q lies in -127..127 (the tile kernels rely on it). A block with a NaN or an infinity has d = NaN and q = 0, so that it
- * spoils every product it enters; one too small for a finite 1/d is zero. Rows are act_row_bytes apart (a multiple of 64)
- * and start on 64-byte borders. */
+ * q lies in -127..127 (the tile kernels rely on it). A block with a NaN or an infinity has d = NaN and q = 0, so that
+ * it spoils every product it enters; one too small for a finite 1/d is zero. Rows are act_row_bytes apart (a multiple
+ * of 64) and start on 64-byte borders. */
 enum act_format { ACT_F32, ACT_Q8_0, ACT_Q8_K, ACT_COUNT };
 
-/* Tile kernel: out[c*out_stride + r] = dot(weight row r, activation row c) for r < n_rows, c < n_cols, n_rows, n_cols >= 1.
- * w: first weight row, rows w_stride bytes apart; x: first activation row, rows x_stride bytes apart; k: row length in
- * values (a multiple of the type's block). Every output is one fixed sequence of operations that depends on the type
- * and k only: the tile's shape, and which kernel set computes it, change no bit of it. */
-typedef void quant_tile_fn(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,
-                           float *out, size_t out_stride);
+/* Tile kernel: out[c*out_stride + r] = dot(weight row r, activation row c) for r < n_rows, c < n_cols, n_rows, n_cols
+ * >= 1. w: first weight row, rows w_stride bytes apart; x: first activation row, rows x_stride bytes apart; k: row
+ * length in values (a multiple of the type's block). Every output is one fixed sequence of operations that depends on
+ * the type and k only: the tile's shape, and which kernel set computes it, change no bit of it. */
+typedef void quant_tile_fn(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride,
+                           int n_cols, float *out, size_t out_stride);
 
 struct quant_type {
-    const char *name;      /* "Q4_K"; NULL for numbers that are not in the table */
-    uint16_t block;        /* values per block */
+    const char *name; /* "Q4_K"; NULL for numbers that are not in the table */
+    uint16_t block;   /* values per block */
     uint16_t block_bytes;
-    void (*decode)(const void *row, float *out, int64_t k); /* whole row, bit-exact; NULL: this build cannot decode it */
-    enum act_format act;   /* activation format that its dot products take (types with decode) */
+    void (*decode)(const void *row, float *out,
+                   int64_t k); /* whole row, bit-exact; NULL: this build cannot decode it */
+    enum act_format act;       /* activation format that its dot products take (types with decode) */
 };
 
 /* The type's entry, or NULL if the number is not in the table. */
@@ -53,23 +84,24 @@ float f16_to_f32(uint16_t h);
 uint16_t f32_to_f16(float f); /* round to nearest even */
 float bf16_to_f32(uint16_t h);
 uint16_t f32_to_bf16(float f);
-float e4m3_to_f32(uint8_t b);  /* FP8 E4M3FN */
-uint8_t f32_to_e4m3(float f);  /* |f| clamped to 448, nearest, ties to the even code; -0 gives +0 */
-float e8m0_to_f32(uint8_t b);  /* 2^(b-127) */
-float e2m1_to_f32(uint8_t n);  /* low nibble */
-uint8_t f32_to_e2m1(float f);  /* |f| clamped to 6, nearest, ties to the even code; -0 gives +0 */
+float e4m3_to_f32(uint8_t b); /* FP8 E4M3FN */
+uint8_t f32_to_e4m3(float f); /* |f| clamped to 448, nearest, ties to the even code; -0 gives +0 */
+float e8m0_to_f32(uint8_t b); /* 2^(b-127) */
+float e2m1_to_f32(uint8_t n); /* low nibble */
+uint8_t f32_to_e2m1(float f); /* |f| clamped to 6, nearest, ties to the even code; -0 gives +0 */
 
 /* Encodes n values (a multiple of the block) of a row. importance: one weight per column, or NULL (IQ2_XXS needs it).
- * Types: F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K, Q2_K, IQ2_XXS, MXFP4 (spec 4). Returns 0, or negative if the type has no
- * encoder or a value is not finite. */
+ * Types: F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K, Q2_K, IQ2_XXS, MXFP4 (spec 4). Returns 0, or negative if the type has
+ * no encoder or a value is not finite. */
 int quant_encode(uint32_t id, const float *x, int64_t n, const float *importance, void *out);
 
 /* Activations. */
 size_t act_row_bytes(enum act_format f, int64_t k);
-int act_block(enum act_format f); /* 1, 32 or 256 */
-const float *act_d(enum act_format f, const void *row, int64_t k);       /* scales (not ACT_F32) */
-const int16_t *act_bsums(const void *row, int64_t k);                    /* ACT_Q8_K */
-/* Quantises one row: Q8_0: d = max|x|/127, q = nearest even of x*(1/d); Q8_K: spec 3.1. The same bits on every kernel set. */
+int act_block(enum act_format f);                                  /* 1, 32 or 256 */
+const float *act_d(enum act_format f, const void *row, int64_t k); /* scales (not ACT_F32) */
+const int16_t *act_bsums(const void *row, int64_t k);              /* ACT_Q8_K */
+/* Quantises one row: Q8_0: d = max|x|/127, q = nearest even of x*(1/d); Q8_K: spec 3.1. The same bits on every kernel
+ * set. */
 void act_quantise(enum act_format f, const float *x, int64_t k, void *row);
 /* Decodes one activation row to floats. */
 void act_decode(enum act_format f, const void *row, int64_t k, float *out);
@@ -78,11 +110,13 @@ void act_decode(enum act_format f, const void *row, int64_t k, float *out);
  * 64-bit ARM processor; with 8-bit dot products; with 8-bit matrix products too. */
 enum quant_isa { QUANT_SCALAR, QUANT_AVX2, QUANT_NEON, QUANT_NEON_DOTPROD, QUANT_NEON_I8MM, QUANT_ISA_COUNT };
 const char *quant_isa_name(enum quant_isa isa);
-bool quant_isa_usable(enum quant_isa isa);   /* compiled in and supported by this processor */
+bool quant_isa_usable(enum quant_isa isa); /* compiled in and supported by this processor */
 enum quant_isa quant_isa_best(void);
-/* The tile kernel of a type for a kernel set; where a set has none, the scalar one. NULL: the type cannot be multiplied. */
+/* The tile kernel of a type for a kernel set; where a set has none, the scalar one. NULL: the type cannot be
+ * multiplied. */
 quant_tile_fn *quant_tile(enum quant_isa isa, uint32_t id);
-/* Sum of a[i]*b[i] in the order of F32 weights (docs/numerics.md, lanes16), by the best kernel set. No alignment needed. */
+/* Sum of a[i]*b[i] in the order of F32 weights (docs/numerics.md, lanes16), by the best kernel set. No alignment
+ * needed. */
 float quant_dot_f32(const float *a, const float *b, int64_t k);
 
 #endif

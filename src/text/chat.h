@@ -29,7 +29,7 @@ struct chat_options {
 struct prompt_codec {
     const char *family;
     enum pretokenizer pretokenizer; /* of the family's vocabularies, for bpe_create */
-    const char *const *specials; /* texts of all special tokens, for bpe_create */
+    const char *const *specials;    /* texts of all special tokens, for bpe_create */
     size_t n_specials;
     const char *const *stops; /* texts of the tokens that end an answer and are never shown */
     size_t n_stops;

@@ -40,9 +40,9 @@ struct form_edit {
         EDIT_DROP,       /* no such key */
         EDIT_NO_TENSORS, /* none whose name begins so */
         EDIT_NAME,       /* tensor renamed to text */
-        EDIT_NE,   /* dimension `index` of the tensor = number; its data stays if it is long enough, else zeros */
-        EDIT_POKE, /* the tensor's four bytes number `index` = number */
-        EDIT_I64,  /* a tensor of I32 as I64 */
+        EDIT_NE,         /* dimension `index` of the tensor = number; its data stays if it is long enough, else zeros */
+        EDIT_POKE,       /* the tensor's four bytes number `index` = number */
+        EDIT_I64,        /* a tensor of I32 as I64 */
     } kind;
     const char *name; /* of the key or tensor, as in the file */
     int64_t number;
