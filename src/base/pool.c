@@ -17,7 +17,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <string.h>
 
 /* Long enough to span the serial stretches between two ops of a step, short enough to cost nothing when idle. */
 enum { SPIN_NS = 50000, MAX_THREADS = 4096 };

@@ -1,3 +1,4 @@
+/* A reader of lines; whatever is not as described ends the program. */
 #include "bpe_golden.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* The lists of texts that bpe_create wants, made from a few strings. */
 #include "byte_vocabulary.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* The converter run as a program, the engine asked through ds4.h. */
 #include "demo_model.h"
 #include "base/mem.h"
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* Model files and expected logits are made once per program, when they are first wanted. */
 #include "engine_kit.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* What the engine does for one session, without the engine. */
 #include "model_run.h"
 #include "base/mem.h"
 #include "shadow_device.h"

@@ -1,3 +1,4 @@
+/* The table of shapes: each is the tiny model with a few numbers changed. */
 #include "oracle_cases.h"
 #include "quant/quant.h"
 #include <string.h>
