@@ -86,6 +86,21 @@ static void test_fp8_scale(void **state)
     close_to(two + 64, (const double[]){1, 65504}, 2, 0);
 }
 
+/* An infinity must not come back as an ordinary number. */
+static void test_infinite_values(void **state)
+{
+    (void)state;
+    double x[80] = {1, [64] = 2, INFINITY}, y[32] = {1, -INFINITY};
+    rounded(x, kit_format(ROWFMT_FP8, 80, 64));
+    close_to(x, (const double[]){1}, 1, 0);
+    assert_true(x[64] == 2 && x[65] == INFINITY); /* in the F16 tail */
+    x[1] = INFINITY;
+    rounded(x, kit_format(ROWFMT_FP8, 80, 64));
+    assert_false(isfinite(x[1]));
+    rounded(y, kit_format(ROWFMT_FP4, 32, 0));
+    assert_false(isfinite(y[1]));
+}
+
 static void test_fp4(void **state)
 {
     (void)state;
@@ -556,6 +571,7 @@ int main(void)
         cmocka_unit_test(test_fp8),
         cmocka_unit_test(test_fp8_codes),
         cmocka_unit_test(test_fp8_scale),
+        cmocka_unit_test(test_infinite_values),
         cmocka_unit_test(test_fp4),
         cmocka_unit_test(test_hadamard),
         cmocka_unit_test(test_rope),

@@ -41,12 +41,13 @@ static double power_of_two_above(double x)
     return ldexp(1.0, fraction == 0.5 ? e - 1 : e);
 }
 
-/* One block: a power-of-two scale from the largest magnitude (at least floor), then every value to its nearest code. */
+/* One block: a power-of-two scale from the largest magnitude (at least floor), then every value to its nearest code.
+ * An infinity spoils its block. */
 static void round_block(double *x, int n, double floor, double max_code, double (*code)(double))
 {
     double a = floor;
     for (int i = 0; i < n; i++) a = fabs(x[i]) > a ? fabs(x[i]) : a;
-    const double scale = power_of_two_above(a / max_code);
+    const double scale = isfinite(a) ? power_of_two_above(a / max_code) : a;
     for (int i = 0; i < n; i++) x[i] = code(x[i] / scale) * scale;
 }
 
