@@ -50,7 +50,7 @@ FUZZ_SECONDS ?= 10
 JOBS    ?= $(shell getconf _NPROCESSORS_ONLN)
 SUBMAKE  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) MODE=$(MODE) BUILD=$(BUILD)
 
-.PHONY: all debug asan tsan lib tests replays programs benches deps test nightly demo bench fuzz fuzzers check-includes oracle format help clean
+.PHONY: all debug asan tsan lib tests replays programs benches deps test cross-aarch64 nightly demo bench fuzz fuzzers check-includes oracle format help clean
 .SECONDARY:
 all: programs
 debug asan tsan: ; $(MAKE) MODE=$@ all
@@ -122,6 +122,16 @@ nightly: deps check-includes
 	@+$(MAKE) MODE=asan BUILD=build/asan test
 	@+$(MAKE) MODE=tsan BUILD=build/tsan test
 	@+$(MAKE) FUZZ_SECONDS=60 fuzz
+
+# The kernels of 64-bit ARM on another machine: those parts that have some, and their quick tests, in an emulator.
+CROSS_BUILD := build/aarch64
+CROSS_TESTS := $(wildcard tests/unit/test_quant_*.c) $(addprefix tests/device/test_,cpu_attention.c cpu_kernels.c device_state.c ref_units.c)
+cross-aarch64:
+	@tools/deps.sh cross
+	@+$(SUBMAKE) CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar BUILD=$(CROSS_BUILD) LIBS=-lm TESTS="$(CROSS_TESTS)" SUP_SRC=tests/support/quant_vectors.c \
+		SRC_DIRS="src/base src/quant src/gguf src/experts src/device src/device/ref src/device/cpu" tests
+	@tests/run_aarch64.sh $(CROSS_TESTS:%.c=$(CROSS_BUILD)/%)
+
 fuzz:
 	@tools/deps.sh clang
 	@+$(MAKE) --no-print-directory MODE=fuzz CC=clang BUILD=$(FUZZ_BUILD) fuzzers
@@ -154,6 +164,7 @@ help:
 	@echo "make            all programs, optimised, in build/release (MODE=debug, asan or tsan: other flags and folder)"
 	@echo "make deps       check for the libraries; install them where the package manager allows, else say how"
 	@echo "make test       build and run all tests (MODE=asan make test: with sanitizers; TESTS=file.c: some of them)"
+	@echo "make cross-aarch64    the kernels for 64-bit ARM: built with a cross compiler, tested in an emulator (Debian packages)"
 	@echo "make demo       convert the demo model and talk to it"
 	@echo "make bench      build the benchmarks in bench/"
 	@echo "make fuzz       fuzz every reader of outside data, FUZZ_SECONDS=10 each (needs clang)"

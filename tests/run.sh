@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the test programs given (from the repository root), adds up what cmocka reports, shows the output of those that
 # fail and ends with "N passed, N failed[, N skipped]". A program that ends without a report counts as one failure.
+# RUNNER: command before every program (an emulator).
 passed=0 failed=0 skipped=0
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
@@ -9,7 +10,7 @@ trap 'rm -f "$out"' EXIT
 count() { sed -n "s/^\[ *$1 *\] \([0-9][0-9]*\) test(s).*/\1/p" "$out" | awk '{ n += $1 } END { print n + 0 }'; }
 
 for t in "$@"; do
-    "$t" >"$out" 2>&1
+    ${RUNNER:-} "$t" >"$out" 2>&1
     rc=$?
     p=$(count PASSED) f=$(count FAILED) s=$(count SKIPPED)
     # Skipped tests are no failure; anything else that ends badly without naming a failed test is one.
