@@ -1,6 +1,7 @@
 /* A loaded model: opening, checking, closing, and what is told about it. */
 #include "engine_internal.h"
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include "base/log.h"
 #include "base/mem.h"
@@ -81,7 +82,12 @@ static int isa_of(const char *name, enum quant_isa *isa, struct err *e)
         if (strcmp(quant_isa_name(*isa), name)) continue;
         return quant_isa_usable(*isa) ? 0 : err_set(e, ERR_ARG, "this processor has no %s", name);
     }
-    return err_set(e, ERR_ARG, "no kernel set \"%s\": there are scalar and avx2", name);
+    char have[128];
+    int n = 0;
+    for (int i = 0; i < QUANT_ISA_COUNT; i++)
+        if (quant_isa_usable((enum quant_isa)i))
+            n += snprintf(have + n, sizeof have - (size_t)n, "%s%s", n ? ", " : "", quant_isa_name((enum quant_isa)i));
+    return err_set(e, ERR_ARG, "no kernel set \"%s\"; this processor has %s", name, have);
 }
 
 static int device_open(struct ds4_engine *g, const struct ds4_options *o, struct err *e)
