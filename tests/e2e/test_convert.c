@@ -447,6 +447,58 @@ static void config_without_key(void **state)
     free(text);
 }
 
+/* What contradicts the tensors, and what the engine would refuse in the finished file. */
+static void config_contradictions(void **state)
+{
+    static const struct {
+        const char *from, *to, *says;
+    } edits[] = {
+        {"\"num_hidden_layers\": 3", "\"num_hidden_layers\": 2", "counts 2 layers, but there is a tensor layers.2."},
+        {"\"norm_topk_prob\": true", "\"norm_topk_prob\": false", "\"norm_topk_prob\" is false"},
+        {"\"swiglu_limit\": 7.0", "\"swiglu_limit\": -7.0", "\"swiglu_limit\" must be a number from 0 to 1e+30"},
+        {"\"rope_theta\": 10000.0", "\"rope_theta\": 0", "\"rope_theta\" must be a number from 1 to"},
+        {"\"factor\": 16", "\"factor\": 0.5", "\"factor\" must be a number from 1 to"},
+        {"\"rope_scaling\": {", "\"rope_scaling\": \"x\", \"other\": {", "\"rope_scaling\" must be an object"},
+        {"\"index_head_dim\": 32", "\"index_head_dim\": 48", "an indexer of width 48; it must be a power of two"},
+        {"\"rms_norm_eps\": 2e-6", "\"rms_norm_eps\": 2", "\"rms_norm_eps\" must be a number from 0 to 0.1"},
+    };
+    struct fixture *f = *state;
+    const char *whole = f->source.config;
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        struct str text = {0};
+        const char *at = strstr(whole, edits[i].from);
+        assert_non_null(at);
+        str_add(&text, whole, (size_t)(at - whole));
+        str_puts(&text, edits[i].to);
+        str_puts(&text, at + strlen(edits[i].from));
+        f->source.config = str_c(&text);
+        refused(f, "", 1, edits[i].says);
+        str_free(&text);
+    }
+}
+
+/* Said, because a reader takes the usual scaling where nothing is. */
+static void no_rope_scaling(void **state)
+{
+    struct fixture *f = *state;
+    char *text = strdup(f->source.config);
+    assert_non_null(text);
+    memcpy(strstr(text, "rope_scaling"), "rope_unknown", 12);
+    f->source.config = text;
+    convert(f, "");
+    check_f(f, "deepseek4.rope.scaling.factor", 0, 1);
+    free(text);
+}
+
+static void source_is_not_replaced(void **state)
+{
+    struct fixture *f = *state;
+    snprintf(f->out, sizeof f->out, "%.50s/./model.safetensors", f->folder);
+    assert_int_equal(st_source_write(&f->source, f->folder, 1), 0);
+    assert_int_equal(run(f, "--overwrite"), 1);
+    assert_non_null(strstr(str_c(&f->said), "is one of the files to be converted"));
+}
+
 static void other_scoring(void **state)
 {
     struct fixture *f = *state;
@@ -499,6 +551,9 @@ int main(void)
         TEST(not_finite),
         TEST(too_large_for_f16),
         TEST(config_without_key),
+        TEST(config_contradictions),
+        TEST(no_rope_scaling),
+        TEST(source_is_not_replaced),
         TEST(other_scoring),
         TEST(wrong_use),
         TEST(existing_file_is_kept),
