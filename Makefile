@@ -113,10 +113,11 @@ check-includes: ; @tools/check_includes.sh
 test: deps check-includes
 	@+$(SUBMAKE) TESTS="$(TESTS)" programs tests replays
 	@tests/run.sh $(TEST_BIN) $(REPLAY_BIN)
-# What is too slow for every change: the demo model on all its tasks, the tests again with all sanitizers, and a minute
-# per fuzz target.
+# What is too slow for every change: other programs beside ours, the demo model on all its tasks, the tests again with
+# all sanitizers, and a minute per fuzz target.
 nightly: deps check-includes
 	@+$(MAKE) MODE=release BUILD=build/release test
+	@+$(MAKE) MODE=release BUILD=build/release peer
 	build/release/tests/model/test_demo_oracle all
 	build/release/tests/e2e/test_demo_accuracy all
 	@+$(MAKE) MODE=asan BUILD=build/asan test
@@ -132,6 +133,10 @@ cross-aarch64:
 		SRC_DIRS="src/base src/quant src/gguf src/experts src/device src/device/ref src/device/cpu" tests
 	@tests/run_aarch64.sh $(CROSS_TESTS:%.c=$(CROSS_BUILD)/%)
 
+# ds4 against other programs, which npm installs into tests/peer/node_modules (docs/PEERS.md); PEER_SHAPES=3: fewer models.
+peer: deps
+	@+$(SUBMAKE) programs $(BUILD)/tests/peer/encode $(BUILD)/tests/peer/write_models
+	@tests/peer/run.sh $(BUILD) $(PEER_SHAPES)
 fuzz:
 	@tools/deps.sh clang
 	@+$(MAKE) --no-print-directory MODE=fuzz CC=clang BUILD=$(FUZZ_BUILD) fuzzers
@@ -168,7 +173,8 @@ help:
 	@echo "make demo       convert the demo model and talk to it"
 	@echo "make bench      build the benchmarks in bench/"
 	@echo "make fuzz       fuzz every reader of outside data, FUZZ_SECONDS=10 each (needs clang)"
-	@echo "make nightly    tests plain, the demo model on all its tasks, tests with asan and with tsan, a minute per fuzz target"
+	@echo "make peer       compare with another engine and another tokenizer (needs node; PEER_SHAPES=3: fewer models)"
+	@echo "make nightly    tests plain, the peers, the demo model on all its tasks, tests with asan and with tsan, a minute per fuzz target"
 	@echo "make oracle     recompute the golden logits of the small test models and the demo model (PYTHON=python3 with numpy)"
 	@echo "make check-includes   includes that point upward"
 	@echo "make format     clang-format on all sources          make clean   remove build/"

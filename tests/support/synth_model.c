@@ -172,7 +172,7 @@ static void plan_model(struct synth *y)
     y->layer = -1;
     matrix(y, s->embed, sqrt(s->D), s->D, s->V, "token_embd");
     norm(y, s->D, "output_norm");
-    matrix(y, s->dense, 2, s->D, s->V, "output");
+    matrix(y, s->dense, s->logit_std > 0 ? s->logit_std : 2, s->D, s->V, "output");
     matrix(y, s->rest, 1, s->n * s->D, s->n, "output_hc_fn");
     vector(y, 0.5, s->n, "output_hc_base.weight");
     norm(y, 1, "output_hc_scale");

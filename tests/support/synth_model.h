@@ -15,6 +15,7 @@ struct synth_shape {
     int iters, hash;              /* Sinkhorn iterations, hash-routed layers */
     int ratios[SYNTH_MAX_LAYERS]; /* 0, 4 or 128 */
     float clamp, scale, eps, base, cbase;
+    float logit_std;         /* deviation of the logits; 0: 2 */
     uint32_t embed, dense;   /* enum qtype: token_embd; attention projections, shared experts and output */
     uint32_t gate, up, down; /* routed experts */
     uint32_t rest;           /* hyper-connections, compressors, indexer, router: F32 or F16 */
