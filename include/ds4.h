@@ -73,7 +73,7 @@ void ds4_engine_info(const ds4_engine *g, struct ds4_model_info *info);
 struct ds4_memory_plan {
     uint64_t weights;     /* mapped files */
     uint64_t weights_own; /* widened copies */
-    uint64_t scratch;     /* once per engine */
+    uint64_t scratch;     /* buffers and working space, once per engine */
     uint64_t session;     /* per session of ctx tokens, anchors apart */
     uint64_t anchors;     /* per session */
     uint64_t total, available;

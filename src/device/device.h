@@ -237,6 +237,17 @@ struct gather_args { /* out[i] = x[row[i]]; rows are given by the host */
     int n;
 };
 
+/* What the largest steps ask of a layer, for the working space that ops need beside their buffers. */
+struct work_desc {
+    int rows, segments;       /* of a step */
+    int ctx;                  /* most positions of a session */
+    int values;               /* in the widest row of a buffer */
+    int heads, width, window; /* attention: query heads, values of a stored row, raw rows that a query sees */
+    int ratio, wide;          /* 0: no compressor; values of its projected rows */
+    int top_k, index_heads, index_width; /* of select; top_k 0: none, every query sees all compressed rows */
+    const struct moe_args *moe;          /* k, experts, layer and shared matrices are looked at */
+};
+
 /* ---------------------------------------------------------------- the table */
 
 struct dev_ops {
@@ -250,9 +261,13 @@ struct dev_ops {
     void (*buf_free)(struct dev_buf *b);
     size_t (*buf_bytes)(const struct dev *d, const struct buf_desc *desc); /* for the memory plan */
 
-    /* Weights are views on the model's bytes: never copied on cpu and ref. view stays valid. */
+    /* Most bytes of working space that a stream holds after such steps; for the memory plan. */
+    size_t (*work_bytes)(const struct dev *d, const struct work_desc *w);
+
+    /* Weights are views on the model's bytes; cpu widens small ones into copies. view stays valid. */
     struct dev_mat *(*mat_create)(struct dev *d, const struct tensor_view *view);
     void (*mat_free)(struct dev_mat *m);
+    size_t (*mat_bytes)(const struct dev *d, const struct tensor_view *view); /* of the copy, for the memory plan */
     /* Rotation frequencies f_i of the pairs: angle = position * f_i. */
     struct dev_rope *(*rope_create)(struct dev *d, const double *freq, int pairs);
     void (*rope_free)(struct dev_rope *r);

@@ -63,7 +63,7 @@ void batch_add(struct batch *b, struct ds4_session *s, int n);
 int batch_layer(struct ds4_engine *g, struct batch *b, struct err *e);
 /* Logits of n of its rows, into the engine's logits buffer. */
 int batch_head(struct ds4_engine *g, struct batch *b, const int *row, int n, struct err *e);
-/* The first n rows of a segment become history of the family's state. */
+/* The first n rows of a segment become history of the family's state; small segments may grow in several calls. */
 int batch_commit(struct ds4_engine *g, struct batch *b, int segment, int n, struct err *e);
 /* Forgets the batch: nothing of it becomes history. The stream's error is emptied. */
 void batch_drop(struct ds4_engine *g, struct batch *b);
@@ -210,6 +210,9 @@ int engine_assemble(struct ds4_engine *g, struct err *e);
 int engine_plan_make(struct ds4_engine *g, struct err *e);
 /* What a session of ctx tokens needs, anchors apart. */
 uint64_t engine_session_bytes(const struct ds4_engine *g, int ctx);
+/* What a session of ctx tokens is counted with: its bytes, anchors, and working space for contexts longer than planned.
+ */
+uint64_t engine_session_promise(const struct ds4_engine *g, int ctx);
 /* Counts a session of this size in. ERR_MEMORY if it does not fit beside the others. */
 int engine_promise(struct ds4_engine *g, uint64_t bytes, struct err *e);
 void engine_plan_text(const struct ds4_engine *g, struct str *out);

@@ -20,7 +20,17 @@ uint64_t engine_session_bytes(const struct ds4_engine *g, int ctx)
            g->family->state_bytes(g->model, ctx);
 }
 
-static uint64_t scratch_bytes(const struct ds4_engine *g, int sessions)
+/* Working space of the device: of a prefill chunk, or of a decode step of long sessions. */
+static uint64_t work_bytes(const struct ds4_engine *g, int ctx)
+{
+    const struct engine_shape s = engine_shape(g->plan.sessions, g->prefill_chunk);
+    const int chunk = g->prefill_chunk < ctx ? g->prefill_chunk : ctx;
+    const uint64_t sweep = g->family->work_bytes(g->model, chunk, 1, ctx);
+    const uint64_t decode = g->family->work_bytes(g->model, s.decode_rows, s.decode_segments, ctx);
+    return sweep > decode ? sweep : decode;
+}
+
+static uint64_t buffer_bytes(const struct ds4_engine *g, int sessions)
 {
     const struct engine_shape s = engine_shape(sessions, g->prefill_chunk);
     const struct buf_desc logits = {.kind = BUF_FLOAT, .rows = s.logits_rows, .groups = 1, .width = g->n_vocab};
@@ -37,14 +47,21 @@ static void weight_bytes(const struct ds4_engine *g, struct ds4_memory_plan *p)
         const struct tensor_view *v;
         canonical_tensor_at(g->canonical, i, &v);
         *(v->file < 0 ? &p->weights_own : &p->weights) += tensor_view_bytes(v);
+        if (v->ne[2] == 1) p->weights_own += g->dev->op->mat_bytes(g->dev, v);
     }
 }
 
-/* What must be in memory whatever the sessions are. */
-static uint64_t base_bytes(const struct ds4_engine *g)
+/* What must be in memory beside sessions of ctx tokens. */
+static uint64_t base_bytes(const struct ds4_engine *g, int ctx)
 {
     const struct ds4_memory_plan *p = &g->plan;
-    return (g->page_weights ? 0 : p->weights) + p->weights_own + p->scratch;
+    return (g->page_weights ? 0 : p->weights) + p->weights_own + buffer_bytes(g, p->sessions) + work_bytes(g, ctx);
+}
+
+uint64_t engine_session_promise(const struct ds4_engine *g, int ctx)
+{
+    const uint64_t planned = work_bytes(g, g->plan.ctx), work = work_bytes(g, ctx);
+    return engine_session_bytes(g, ctx) + g->anchor_bytes + (work > planned ? work - planned : 0);
 }
 
 /* ---------------------------------------------------------------- refusal and advice */
@@ -62,7 +79,7 @@ static int fitting_ctx(const struct ds4_engine *g)
     while (low < high) {
         const int mid = low + (high - low + 1) / 2;
         const uint64_t each = engine_session_bytes(g, mid * 256) + p->anchors;
-        if (base_bytes(g) + (uint64_t)p->sessions * each <= p->available)
+        if (base_bytes(g, mid * 256) + (uint64_t)p->sessions * each <= p->available)
             low = mid;
         else
             high = mid - 1;
@@ -73,7 +90,7 @@ static int fitting_ctx(const struct ds4_engine *g)
 static void advice(const struct ds4_engine *g, struct str *out)
 {
     const struct ds4_memory_plan *p = &g->plan;
-    const uint64_t base = base_bytes(g), each = p->session + p->anchors;
+    const uint64_t base = base_bytes(g, p->ctx), each = p->session + p->anchors;
     if (base > p->available) {
         str_puts(out, "a smaller quantisation of the model would help");
         if (!g->page_weights)
@@ -116,16 +133,16 @@ int engine_plan_make(struct ds4_engine *g, struct err *e)
 {
     struct ds4_memory_plan *p = &g->plan;
     weight_bytes(g, p);
-    p->scratch = scratch_bytes(g, p->sessions);
+    p->scratch = buffer_bytes(g, p->sessions) + work_bytes(g, p->ctx);
     p->session = engine_session_bytes(g, p->ctx);
     p->anchors = g->anchor_bytes;
-    p->total = base_bytes(g) + (uint64_t)p->sessions * (p->session + p->anchors);
+    p->total = base_bytes(g, p->ctx) + (uint64_t)p->sessions * (p->session + p->anchors);
     return fits(p) || g->report_only ? 0 : refuse(g, e);
 }
 
 int engine_promise(struct ds4_engine *g, uint64_t bytes, struct err *e)
 {
-    const uint64_t used = base_bytes(g) + g->promised, available = g->plan.available;
+    const uint64_t used = base_bytes(g, g->plan.ctx) + g->promised, available = g->plan.available;
     if (available && used + bytes > available)
         return err_set(e, ERR_MEMORY,
                        "one session more needs %.2f GiB, but only %.2f of %.2f GiB are left; a smaller context, or "

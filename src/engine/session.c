@@ -67,7 +67,7 @@ static int session_new(struct ds4_engine *g, int ctx, struct ds4_session **out, 
     if (g->report_only) return err_set(e, ERR_ARG, "the model was opened for its report only");
     if (ctx < 2 || ctx > most)
         return err_set(e, ERR_ARG, "a context of %d tokens: from 2 to %d are possible with this model", ctx, most);
-    const uint64_t bytes = engine_session_bytes(g, ctx) + g->anchor_bytes;
+    const uint64_t bytes = engine_session_promise(g, ctx);
     int rc = engine_promise(g, bytes, e);
     if (rc) return rc;
     struct ds4_session *s = mem_alloc(sizeof *s);

@@ -59,6 +59,8 @@ struct family {
     size_t (*scratch_bytes)(const void *model, int n_rows, int n_segments);
     int (*scratch_create)(const void *model, int n_rows, int n_segments, void **scratch, struct err *e);
     void (*scratch_free)(void *scratch);
+    /* What ops need beside it for such steps of sessions of up to ctx tokens. */
+    size_t (*work_bytes)(const void *model, int n_rows, int n_segments, int ctx);
 
     size_t (*state_bytes)(const void *model, int ctx);
     int (*state_create)(const void *model, int ctx, void **state, struct err *e);
@@ -74,8 +76,8 @@ struct family {
     void (*layer)(const void *model, struct step *s, int l);
     /* Logits of n chosen rows of the step -> FLOAT buffer [n][n_vocab]. At most scratch's n_rows. */
     void (*head)(const void *model, struct step *s, const int *row, int n, struct dev_buf *logits);
-    /* The first n rows of a segment become history. n = 0 drops them and cannot fail; bulk segments: 0 or all. On error
-     * nothing of the segment is history. */
+    /* The first n rows of a segment become history. n = 0 drops them and cannot fail; bulk segments: 0 or all. Others
+     * may be committed again with a larger n. On error the history is as before the call. */
     int (*commit)(const void *model, struct step *s, int segment, int n, struct err *e);
 
     /* Back to pos without help, where the state still holds what pos needs; false: it does not. */
@@ -86,7 +88,8 @@ struct family {
     size_t (*anchor_bytes_at)(const void *model, int pos); /* of a state of pos tokens */
     void (*anchor_take)(const void *state, void *dst);
     void (*anchor_restore)(void *state, int pos, const void *src);
-    /* The append-only rows up to the committed length, for snapshots; restore is followed by anchor_restore. */
+    /* The append-only rows up to the committed length, for snapshots. restore overwrites those of any state of the
+     * model and is followed by anchor_restore; on error nothing has changed. */
     size_t (*rows_bytes)(const void *state);
     void (*rows_take)(const void *state, void *dst);
     size_t (*rows_bytes_at)(const void *model, int pos);

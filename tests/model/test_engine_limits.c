@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "../support/engine_kit.h"
@@ -328,6 +330,63 @@ static void test_memory(void **state)
     ds4_engine_close(kit_open(&o));
 }
 
+/* Bytes that this process has allocated; 0 where the allocator does not tell. */
+static uint64_t allocated(void)
+{
+    const struct mallinfo2 m = mallinfo2();
+    return m.uordblks + m.hblkhd;
+}
+
+/* Fills n sessions of ctx tokens, the last of them together in decode steps of sixteen rows. */
+static void fill(ds4_engine *g, ds4_session **s, int n, int ctx)
+{
+    int32_t *ids = malloc((size_t)ctx * sizeof *ids);
+    for (int i = 0; i < ctx; i++) ids[i] = 1 + i % 200;
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(ds4_session_create(g, ctx, &s[i], NULL), 0);
+        kit_submit(s[i], ids, ctx - 32);
+    }
+    while (ds4_engine_step(g, NULL) == 1) {
+    }
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < n; i++) kit_submit(s[i], ids, 16);
+        while (ds4_engine_step(g, NULL) == 1) {
+        }
+    }
+    for (int i = 0; i < n; i++) assert_int_equal(ds4_session_length(s[i]), ctx);
+    free(ids);
+}
+
+/* What is really taken, with all sessions full, stays within the plan, and the plan is not made up. */
+static void test_plan_holds(void **state)
+{
+    static const struct {
+        enum kit_model m;
+        const char *backend;
+        int threads, chunk, sessions, ctx;
+    } cases[] = {{KIT_Q8, "cpu", 2, 512, 1, 1500}, {KIT_Q2, "cpu", 1, 1024, 4, 1100}, {KIT_F16, "cpu", 3, 16, 8, 1200},
+                 {KIT_Q8, "cpu", 2, 256, 2, 4900}, {KIT_F16, "ref", 1, 64, 2, 200},   {KIT_Q2, "cpu", 2, 2048, 1, 300}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ds4_options o = kit_options(cases[i].m);
+        o.backend = cases[i].backend, o.threads = cases[i].threads, o.prefill_chunk = cases[i].chunk;
+        o.sessions = cases[i].sessions, o.ctx = cases[i].ctx, o.anchor_bytes = 400000;
+        struct ds4_memory_plan p;
+        ds4_session *s[8];
+        const uint64_t before = allocated();
+        ds4_engine *g = kit_open(&o);
+        ds4_engine_plan(g, &p);
+        fill(g, s, o.sessions, o.ctx);
+        const uint64_t used = allocated() - before, planned = p.total - p.weights;
+        enum { TABLES = 200000 }; /* vocabulary, names, threads: not planned */
+        if (allocated()) {
+            assert_true(used <= planned + TABLES);
+            assert_true(used >= planned / 2);
+        }
+        for (int k = 0; k < o.sessions; k++) ds4_session_free(s[k]);
+        ds4_engine_close(g);
+    }
+}
+
 /* ---------------------------------------------------------------- arguments */
 
 static void open_fails(struct ds4_options o, int code, const char *text)
@@ -491,17 +550,12 @@ static int clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cancel_prefill),
-        cmocka_unit_test(test_cancel_at_every_layer),
-        cmocka_unit_test(test_cancel_waiting),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_damaged_file),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_info),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_cancel_prefill), cmocka_unit_test(test_cancel_at_every_layer),
+        cmocka_unit_test(test_cancel_waiting), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_damaged_file),   cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_plan_holds),     cmocka_unit_test(test_options),
+        cmocka_unit_test(test_arguments),      cmocka_unit_test(test_info),
+        cmocka_unit_test(test_text),           cmocka_unit_test(test_log),
     };
     return cmocka_run_group_tests(tests, NULL, clean);
 }

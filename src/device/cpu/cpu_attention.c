@@ -294,6 +294,12 @@ static void attention_task(void *arg, int task, int thread)
     attend(j, task / j->parts, head0, (int)min_i64(j->part_heads, j->heads - head0), &t);
 }
 
+static void plan_widths(struct attention_job *j)
+{
+    j->padded = (int)round_up((size_t)j->width, 16);
+    j->stride = (size_t)j->padded + (j->padded / 16 % 2 ? 0 : 16);
+}
+
 /* Few queries: their heads are cut among the threads, eight at least. */
 static void plan_parts(struct attention_job *j)
 {
@@ -309,8 +315,7 @@ void cpu_attention(struct dev_stream *s, const struct attention_args *a)
 {
     if (!cpu_ready(s) || a->n <= 0 || !cpu_need_f32(s, a->sinks, "attention sinks")) return;
     struct attention_job j = {.s = s, .a = a, .k = cpu_of(s)->k, .heads = a->q->d.groups, .width = a->q->d.width};
-    j.padded = (int)round_up((size_t)j.width, 16);
-    j.stride = (size_t)j.padded + (j.padded / 16 % 2 ? 0 : 16);
+    plan_widths(&j);
     plan_parts(&j);
     if (!plan_queries(&j)) return;
     struct carve count = {0};
@@ -318,4 +323,25 @@ void cpu_attention(struct dev_stream *s, const struct attention_args *a)
     if (!cpu_thread_scratch(s, count.used)) return;
     cpu_ranges(s, decode_pieces, &j, j.n_pieces, CPU_TILE * (int64_t)j.width);
     cpu_tasks(s, attention_task, &j, (int64_t)a->n * j.parts);
+}
+
+/* Rows decoded in advance: all raw ones, what all queries of a segment see, and what a few queries have selected. */
+void cpu_attention_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu_work *w)
+{
+    struct attention_job j = {.heads = a->heads, .part_heads = a->heads, .width = a->width};
+    plan_widths(&j);
+    j.part_pad = (int)round_up((size_t)a->heads, 8);
+    const int64_t visible = work_visible(a), seen = a->top_k ? min_i64(visible, a->top_k) : visible;
+    const bool shared = (size_t)seen * j.stride * sizeof(float) <= SHARED_MOST;
+    const int64_t few = seen < visible ? min_i64(a->rows, 4 * (int64_t)d->n_threads) : 0;
+    j.n_rows = a->rows + (int64_t)a->segments * (a->window + (shared ? seen : 0)) + few * seen;
+    j.n_pieces = j.n_rows / CPU_TILE + 2 * (int64_t)a->segments + a->rows;
+    j.most_seen = a->window + seen;
+    j.most_kept = shared && seen == visible ? 0 : seen;
+    struct carve all = {0}, one = {0};
+    carve_take(&all, (size_t)a->rows * sizeof(struct query));
+    carve_take(&all, (size_t)j.n_pieces * sizeof(struct piece));
+    carve_take(&all, (size_t)j.n_rows * j.stride * sizeof(float));
+    scratch_carve(&one, &j);
+    cpu_work_raise(w, all.used, one.used);
 }

@@ -68,10 +68,14 @@ static void emit_row(const struct compress_job *j, int seg, int64_t c, void *scr
     k->encode(&a->store[seg]->fmt, row, store_row(a->store[seg], c));
 }
 
-static size_t emit_scratch(const struct compress_args *a)
+static size_t emit_scratch(int w, int pairs, int ratio)
 {
-    return ((size_t)a->w + 4 * (size_t)(a->rope ? a->rope->pairs : 0)) * sizeof(float) +
-           4 * (size_t)a->ratio * sizeof(float *) + 4 * 64;
+    return ((size_t)w + 4 * (size_t)pairs) * sizeof(float) + 4 * (size_t)ratio * sizeof(float *) + 4 * 64;
+}
+
+static size_t score_bytes(int rows, int width)
+{
+    return round_up((size_t)rows * (size_t)width * sizeof(float), 64);
 }
 
 static void emit_rows(void *arg, int64_t from, int64_t to, int thread)
@@ -90,17 +94,19 @@ static void emit_rows(void *arg, int64_t from, int64_t to, int thread)
 static bool compress_plan(struct compress_job *j)
 {
     const struct rows *r = j->s->rows;
-    const size_t scores = round_up((size_t)r->n * (size_t)j->width * sizeof(float), 64);
+    const struct compress_args *a = j->a;
+    const size_t scores = score_bytes(r->n, j->width),
+                 emit = emit_scratch(a->w, a->rope ? a->rope->pairs : 0, a->ratio);
     uint8_t *p = cpu_shared_scratch(j->s, scores + ((size_t)r->n_segments + 1) * sizeof *j->first);
-    if (!p || !cpu_thread_scratch(j->s, emit_scratch(j->a))) return false;
+    if (!p || !cpu_thread_scratch(j->s, emit)) return false;
     j->score = (float *)(void *)p;
     j->first = (int64_t *)(void *)(p + scores);
     j->first[0] = 0;
     for (int i = 0; i < r->n_segments; i++) {
         int64_t c, end;
-        compressed_emitted(&r->segments[i], j->a->ratio, &c, &end);
+        compressed_emitted(&r->segments[i], a->ratio, &c, &end);
         j->first[i + 1] = j->first[i] + (end - c);
-        if (c == end || store_has(j->a->store[i], c, end)) continue;
+        if (c == end || store_has(a->store[i], c, end)) continue;
         dev_fail(j->s, ERR_ARG, "compress: rows %lld to %lld were not reserved", (long long)c, (long long)end);
         return false;
     }
@@ -123,4 +129,11 @@ void cpu_compress(struct dev_stream *s, const struct compress_args *a)
             !cpu_ring_write_segment(s, a->ring_score[i], g, (const uint8_t *)j.score, stride))
             return;
     }
+}
+
+void cpu_compress_work(const struct work_desc *a, struct cpu_work *w)
+{
+    if (!a->ratio) return;
+    const size_t items = ((size_t)a->segments + 1) * sizeof(int64_t);
+    cpu_work_raise(w, score_bytes(a->rows, a->wide) + items, emit_scratch(a->wide, a->wide / 2, a->ratio));
 }

@@ -17,11 +17,16 @@ bool cpu_need_f32(struct dev_stream *s, const struct dev_mat *m, const char *wha
     return false;
 }
 
-/* Grows by a quarter more than asked for, so that scratch that follows the context's length seldom moves. */
+/* A quarter more than asked for, so that scratch that follows the context's length seldom moves. */
+static size_t grown(size_t bytes)
+{
+    return round_up(bytes + bytes / 4, 4096);
+}
+
 static bool scratch_grow(struct dev_stream *s, struct scratch *at, size_t bytes)
 {
     if (bytes <= at->bytes) return true;
-    const size_t want = round_up(bytes + bytes / 4, 4096);
+    const size_t want = grown(bytes);
     mem_free(at->p);
     *at = (struct scratch){.p = mem_try_aligned(want, 64)};
     if (at->p)
@@ -43,6 +48,19 @@ void *cpu_shared_scratch(struct dev_stream *s, size_t bytes)
 {
     struct cpu_stream *c = (struct cpu_stream *)s;
     return scratch_grow(s, &c->shared, bytes + 64) ? c->shared.p : NULL;
+}
+
+static size_t work_bytes(const struct dev *dev, const struct work_desc *a)
+{
+    const struct cpu_dev *d = (const struct cpu_dev *)dev;
+    const size_t turn = 8 * (size_t)max_i64(a->width, a->index_width) * sizeof(float);
+    const size_t route = (size_t)experts_count(a->moe->experts, a->moe->layer) * (2 * sizeof(float) + 1);
+    struct cpu_work w = {.thread = turn > route ? turn : route};
+    cpu_compress_work(a, &w);
+    cpu_select_work(a, &w);
+    cpu_attention_work(d, a, &w);
+    cpu_moe_work(d, a, &w);
+    return grown(w.shared + 64) + (size_t)d->n_threads * grown(w.thread + 64);
 }
 
 const float *cpu_pad_rows(const float *x, int n, int width, int padded, float *to)
@@ -170,13 +188,22 @@ static bool plain_floats(const struct tensor_view *v)
            (v->ne[1] == 1 || v->stride[1] == (uint64_t)v->ne[0] * sizeof(float));
 }
 
-static bool mat_widen(struct dev_mat *m)
+/* Bytes of the widened copy; 0: there is none. */
+static size_t mat_bytes(const struct dev *d, const struct tensor_view *v)
+{
+    const struct quant_type *type = quant_type(v->type);
+    const int64_t rows = view_rows(v), n = v->ne[0];
+    if (plain_floats(v) || !type || !type->decode || rows > WIDEN_VALUES || n > WIDEN_VALUES / rows) return 0;
+    return (size_t)(rows * n) * sizeof(float);
+}
+
+static bool mat_widen(struct dev *d, struct dev_mat *m)
 {
     const int64_t rows = view_rows(&m->v), n = m->v.ne[0];
+    const size_t bytes = mat_bytes(d, &m->v);
     if (plain_floats(&m->v)) m->f32 = (const float *)(const void *)m->v.data;
-    if (m->f32 || !m->v.data || !m->type || !m->type->decode || rows > WIDEN_VALUES || n > WIDEN_VALUES / rows)
-        return true;
-    m->own = mem_try((size_t)(rows * n) * sizeof *m->own);
+    if (!bytes || !m->v.data) return true;
+    m->own = mem_try(bytes);
     if (!m->own) return false;
     for (int64_t r = 0; r < rows; r++) m->type->decode(view_row(&m->v, r), m->own + r * n, n);
     m->f32 = m->own;
@@ -188,7 +215,7 @@ static struct dev_mat *mat_create(struct dev *d, const struct tensor_view *view)
     struct dev_mat *m = mem_try(sizeof *m);
     if (!m) return NULL;
     *m = (struct dev_mat){.v = *view, .type = quant_type(view->type)};
-    if (mat_widen(m)) return m;
+    if (mat_widen(d, m)) return m;
     mat_free(m);
     return NULL;
 }
@@ -281,8 +308,10 @@ static const struct dev_ops cpu_ops = {
     .buf_create = buf_create,
     .buf_free = buf_free,
     .buf_bytes = buf_bytes,
+    .work_bytes = work_bytes,
     .mat_create = mat_create,
     .mat_free = mat_free,
+    .mat_bytes = mat_bytes,
     .rope_create = rope_create,
     .rope_free = rope_free,
     .ring_create = cpu_ring_create,

@@ -165,6 +165,25 @@ void cpu_tasks(struct dev_stream *s, void (*fn)(void *arg, int task, int thread)
 /* Cosines and sines of one position in the form of the kernels' rotate: [4 * pairs]. */
 void cpu_rope_turn(const struct dev_rope *rope, int64_t pos, bool inverse, float *turn);
 
+/* Most scratch that ops ask for, in all and of each thread: raised beside each op's plan, for the memory plan. */
+struct cpu_work {
+    size_t shared, thread;
+};
+static inline void cpu_work_raise(struct cpu_work *w, size_t shared, size_t thread)
+{
+    if (shared > w->shared) w->shared = shared;
+    if (thread > w->thread) w->thread = thread;
+}
+/* Compressed rows of a session of the largest context. */
+static inline int64_t work_visible(const struct work_desc *a)
+{
+    return a->ratio ? a->ctx / a->ratio : 0;
+}
+void cpu_attention_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu_work *w);
+void cpu_select_work(const struct work_desc *a, struct cpu_work *w);
+void cpu_compress_work(const struct work_desc *a, struct cpu_work *w);
+void cpu_moe_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu_work *w);
+
 /* ops, by file */
 void cpu_embed(struct dev_stream *s, const struct embed_args *a);
 void cpu_rms_norm(struct dev_stream *s, const struct rms_norm_args *a);

@@ -354,3 +354,19 @@ void cpu_moe(struct dev_stream *s, const struct moe_args *a)
     }
     if (ticket) experts_done(ticket);
 }
+
+void cpu_moe_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu_work *w)
+{
+    struct moe_args args = *a->moe;
+    args.n = a->rows;
+    const struct expert_layer *l = experts_layer(args.experts, args.layer);
+    const int64_t D = l->gate.ne[0], F = l->gate.ne[1];
+    struct moe_job j = {.a = &args, .D = (int)D, .n_pairs = args.n * args.k};
+    j.n_experts = experts_count(args.experts, args.layer);
+    struct carve c = {0};
+    moe_carve(&c, &j);
+    const size_t up_bytes = quant_row_bytes(l->gate.type, D) + quant_row_bytes(l->up.type, D);
+    const int up = cpu_tile_rows(F, up_bytes, 1);
+    const int down = cpu_tile_rows(D, quant_row_bytes(l->down.type, F), 4 * d->n_threads);
+    cpu_work_raise(w, c.used, COLS * (size_t)max_i64(2 * up, down) * sizeof(float));
+}

@@ -174,3 +174,14 @@ void cpu_select(struct dev_stream *s, const struct select_args *a)
         select_group(&j);
     }
 }
+
+void cpu_select_work(const struct work_desc *a, struct cpu_work *w)
+{
+    const int64_t visible = work_visible(a);
+    if (!a->top_k || visible <= a->top_k) return;
+    const struct select_job j = {.heads = a->index_heads, .padded = (int)round_up((size_t)a->index_width, 16)};
+    const int64_t scores = min_i64(a->rows * visible, max_i64(SCORES_MOST, visible));
+    struct carve one = {0};
+    select_carve(&one, &j);
+    cpu_work_raise(w, (size_t)scores * sizeof *j.score, one.used);
+}

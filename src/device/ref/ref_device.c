@@ -44,6 +44,18 @@ float *ref_narrow(struct dev_stream *s, size_t n)
     return r->narrow;
 }
 
+/* Blocks grow to the most that any op takes them for: together at most the sum of all ops. */
+static size_t ref_work_bytes(const struct dev *dev, const struct work_desc *a)
+{
+    (void)dev;
+    const struct expert_layer *l = experts_layer(a->moe->experts, a->moe->layer);
+    const size_t rows = (size_t)a->rows, values = (size_t)a->values, wide = (size_t)a->wide, ratio = (size_t)a->ratio;
+    const size_t seen = (size_t)a->window + (ratio ? (size_t)a->ctx / ratio : 0);
+    const size_t expert = 5 * (size_t)(l->gate.ne[0] + l->gate.ne[1]) + (size_t)l->gate.ne[2];
+    const size_t n = rows * (values + wide) + (ratio + 2) * wide + 4 * ratio + 3 * seen + 4 * values + expert;
+    return n * sizeof(double) + (values + expert) * sizeof(float);
+}
+
 static struct dev_stream *ref_stream_create(struct dev *d)
 {
     struct ref_stream *r = mem_try(sizeof *r);
@@ -154,6 +166,13 @@ static void ref_write_i32(struct dev_stream *s, struct dev_buf *b, int row, int 
 
 /* ---------------------------------------------------------------- weights */
 
+/* Weights are decoded where they are used. */
+static size_t ref_mat_bytes(const struct dev *d, const struct tensor_view *view)
+{
+    (void)d, (void)view;
+    return 0;
+}
+
 static struct dev_mat *ref_mat_create(struct dev *d, const struct tensor_view *view)
 {
     (void)d;
@@ -224,8 +243,10 @@ static const struct dev_ops ref_ops = {
     .buf_create = ref_buf_create,
     .buf_free = ref_buf_free,
     .buf_bytes = ref_buf_bytes,
+    .work_bytes = ref_work_bytes,
     .mat_create = ref_mat_create,
     .mat_free = ref_mat_free,
+    .mat_bytes = ref_mat_bytes,
     .rope_create = ref_rope_create,
     .rope_free = ref_rope_free,
     .ring_create = ref_ring_create,

@@ -85,6 +85,7 @@ const struct family deepseek4_family = {
     .scratch_bytes = deepseek4_scratch_bytes,
     .scratch_create = deepseek4_scratch_create,
     .scratch_free = deepseek4_scratch_free,
+    .work_bytes = deepseek4_work_bytes,
     .state_bytes = deepseek4_state_bytes,
     .state_create = deepseek4_state_create,
     .state_free = deepseek4_state_free,

@@ -129,6 +129,7 @@ struct deepseek4_scratch {
 size_t deepseek4_scratch_bytes(const void *model, int n_rows, int n_segments);
 int deepseek4_scratch_create(const void *model, int n_rows, int n_segments, void **scratch, struct err *e);
 void deepseek4_scratch_free(void *scratch);
+size_t deepseek4_work_bytes(const void *model, int n_rows, int n_segments, int ctx);
 
 /* ---------------------------------------------------------------- state of a session */
 

@@ -167,3 +167,41 @@ void deepseek4_scratch_free(void *scratch)
     for (int i = 0; i < STORE_COUNT; i++) mem_free(y->store[i]);
     mem_free(y);
 }
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+size_t deepseek4_work_bytes(const void *model, int n_rows, int n_segments, int ctx)
+{
+    const struct deepseek4_model *m = model;
+    const struct deepseek4_shape *s = &m->shape;
+    size_t most = 0;
+    for (int l = 0; l < s->L; l++) {
+        const struct deepseek4_layer_shape *y = &s->layer[l];
+        const struct deepseek4_layer *w = &m->layer[l];
+        const struct moe_args moe = {.k = y->K,
+                                     .experts = m->experts,
+                                     .layer = l,
+                                     .shared_gate = w->shared_gate.mat,
+                                     .shared_up = w->shared_up.mat,
+                                     .shared_down = w->shared_down.mat};
+        const struct work_desc d = {.rows = n_rows,
+                                    .segments = n_segments,
+                                    .ctx = ctx,
+                                    .values = larger(larger(s->n * s->D, s->H * s->d), s->G * s->Ro),
+                                    .heads = s->H,
+                                    .width = s->d,
+                                    .window = s->W,
+                                    .ratio = y->ratio,
+                                    .wide = y->indexed ? 2 * larger(s->d, s->ID) : s->d,
+                                    .top_k = y->indexed ? s->IK : 0,
+                                    .index_heads = s->IH,
+                                    .index_width = s->ID,
+                                    .moe = &moe};
+        const size_t bytes = m->dev->op->work_bytes(m->dev, &d);
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
