@@ -44,10 +44,11 @@ struct softmax {
     double max, scale;
 };
 
-/* e^((logit - max) * scale): 1 for the highest. */
+/* e^((logit - max) * scale): 1 for the highest. Beside an infinite one nothing else has weight, at any temperature. */
 static double weight_of(const struct softmax *s, float logit)
 {
-    return (double)logit == s->max ? 1 : exp(((double)logit - s->max) * s->scale);
+    if ((double)logit == s->max) return 1;
+    return isinf(s->max) ? 0 : exp(((double)logit - s->max) * s->scale);
 }
 
 /* What is in: all keys above key, and of those equal to it the first `ties` ids. */
@@ -145,7 +146,7 @@ int32_t ds4_sample(const float *logits, int n_vocab, const struct ds4_sampling *
     struct cut c = {0, 0};
     if (p->top_k > 0 && p->top_k < n_vocab) c = cut_at(&s, &c, false, p->top_k);
     if (p->top_p < 1) c = cut_at(&s, &c, true, (double)p->top_p * mass_of(&s, &c, 0));
-    const double floor = p->min_p > 1 ? 1 : (double)p->min_p;
+    const double floor = p->min_p > 1 ? 1 : p->min_p > 0 ? (double)p->min_p : 0;
     const double target = uniform(p->seed, position) * mass_of(&s, &c, floor);
     double sum = 0;
     int32_t drawn = top;
@@ -162,26 +163,31 @@ int32_t ds4_sample(const float *logits, int n_vocab, const struct ds4_sampling *
 
 /* ---------------------------------------------------------------- probabilities */
 
-/* Logarithm of the sum of e^logit; -infinity if nothing is possible. */
-static double log_sum(const float *logits, int n_vocab)
+/* The softmax of all logits, as logarithms: top is the highest logit (-infinity: nothing is possible), sum the
+ * logarithm of the others' weight relative to it. */
+struct log_softmax {
+    double top, sum;
+};
+
+static struct log_softmax log_softmax_of(const float *logits, int n_vocab)
 {
     const float top = n_vocab > 0 ? logits[highest(logits, n_vocab)] : -INFINITY;
-    if (order_key(top) == 0) return -INFINITY;
+    if (order_key(top) == 0) return (struct log_softmax){-INFINITY, 0};
     const struct softmax s = {logits, n_vocab, (double)top, 1};
     const struct cut all = {0, 0};
-    return (double)top + log(mass_of(&s, &all, 0));
+    return (struct log_softmax){(double)top, log(mass_of(&s, &all, 0))};
 }
 
-static float log_prob(float logit, double sum)
+static float log_prob(float logit, struct log_softmax s)
 {
     if (order_key(logit) == 0) return -INFINITY;
-    return (float)logit == INFINITY ? 0 : (float)((double)logit - sum);
+    return (float)((double)logit == s.top ? -s.sum : (double)logit - (s.top + s.sum));
 }
 
 float ds4_token_logprob(const float *logits, int n_vocab, int32_t id)
 {
     if (id < 0 || id >= n_vocab) return -INFINITY;
-    return log_prob(logits[id], log_sum(logits, n_vocab));
+    return log_prob(logits[id], log_softmax_of(logits, n_vocab));
 }
 
 int ds4_top_logprobs(const float *logits, int n_vocab, int k, struct ds4_logprob *out)
@@ -194,7 +200,7 @@ int ds4_top_logprobs(const float *logits, int n_vocab, int k, struct ds4_logprob
         for (; at > 0 && order_key(logits[out[at - 1].id]) < key; at--) out[at] = out[at - 1];
         out[at].id = i;
     }
-    const double sum = log_sum(logits, n_vocab);
-    for (int i = 0; i < n; i++) out[i].logprob = log_prob(logits[out[i].id], sum);
+    const struct log_softmax s = log_softmax_of(logits, n_vocab);
+    for (int i = 0; i < n; i++) out[i].logprob = log_prob(logits[out[i].id], s);
     return n;
 }

@@ -112,6 +112,26 @@ static void test_not_finite(void **state)
     assert_int_equal(ds4_sample(x, 8, &p, 1), 2);
     p.temperature = NAN;
     assert_int_equal(ds4_sample(x, 8, &p, 1), 2);
+    p = (struct ds4_sampling){.temperature = INFINITY, .top_p = 1};
+    for (uint64_t i = 0; i < 20; i++) assert_int_equal(ds4_sample(x, 8, &p, i), 2);
+    x[7] = INFINITY; /* they share everything */
+    assert_true(fabsf(ds4_token_logprob(x, 8, 7) + logf(2)) < 1e-6f);
+    assert_true(ds4_token_logprob(x, 8, 5) == -INFINITY);
+}
+
+/* Filters that are no numbers, or make no sense, filter nothing. */
+static void test_filters_not_finite(void **state)
+{
+    static const struct ds4_sampling odd[] = {{.temperature = 1, .top_p = 1, .min_p = NAN},
+                                              {.temperature = 1, .top_p = NAN},
+                                              {.temperature = 1, .top_p = 1, .min_p = -3},
+                                              {.temperature = 1, .top_p = INFINITY, .top_k = -5}};
+    const struct ds4_sampling none = {.temperature = 1, .top_p = 1};
+    float x[V];
+    random_logits(x, V, 9);
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        for (uint64_t at = 0; at < 200; at++)
+            assert_int_equal(ds4_sample(x, V, &odd[i], at), ds4_sample(x, V, &none, at));
 }
 
 static void test_filters(void **state)
@@ -194,8 +214,9 @@ static void test_logprobs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_greedy),       cmocka_unit_test(test_not_finite), cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_top_p_border), cmocka_unit_test(test_repeats),    cmocka_unit_test(test_logprobs),
+        cmocka_unit_test(test_greedy),   cmocka_unit_test(test_not_finite),   cmocka_unit_test(test_filters_not_finite),
+        cmocka_unit_test(test_filters),  cmocka_unit_test(test_top_p_border), cmocka_unit_test(test_repeats),
+        cmocka_unit_test(test_logprobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
