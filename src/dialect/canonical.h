@@ -52,6 +52,8 @@ double canonical_float(const struct canonical *c, const char *key);
 bool canonical_bool(const struct canonical *c, const char *key);
 int64_t canonical_int_at(const struct canonical *c, const char *key, int layer);
 double canonical_float_at(const struct canonical *c, const char *key, int layer);
+/* A hash of all parameters. */
+uint64_t canonical_digest(const struct canonical *c);
 enum origin canonical_origin(const struct canonical *c, const char *key);
 
 /* Vocabulary arrays of the file (string arrays, lengths already checked against the embedding). */

@@ -381,3 +381,23 @@ enum origin canonical_origin(const struct canonical *c, const char *key)
 {
     return known_value(c, key)->origin;
 }
+
+/* ---- digest */
+
+static uint64_t digest_bytes(uint64_t h, const void *data, size_t n)
+{
+    const unsigned char *p = data;
+    for (size_t i = 0; i < n; i++) h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+uint64_t canonical_digest(const struct canonical *c)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (int i = 0; i < c->family->n_keys; i++) {
+        const struct value *v = &c->values[i];
+        h = digest_bytes(h, c->family->keys[i].name, strlen(c->family->keys[i].name));
+        if (v->v) h = digest_bytes(h, v->v, (size_t)v->n * sizeof *v->v);
+    }
+    return h;
+}

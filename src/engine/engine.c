@@ -139,13 +139,15 @@ static uint64_t mix(uint64_t h, const void *data, size_t n)
     return h;
 }
 
-/* Names, types, shapes and first bytes of all tensors, and the options that change stored rows. */
+/* Parameters; names, types, shapes and first bytes of all tensors; the options that change stored rows. */
 static uint64_t fingerprint(const struct ds4_engine *g)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     h = mix(h, g->family->name, strlen(g->family->name));
     h = mix(h, g->backend, strlen(g->backend));
     h = mix(h, &(int32_t[]){g->kv_sim_off, g->n_vocab, g->n_layers}, 3 * sizeof(int32_t));
+    const uint64_t parameters = g->canonical ? canonical_digest(g->canonical) : 0;
+    h = mix(h, &parameters, sizeof parameters);
     for (int i = 0; g->canonical && i < canonical_n_tensors(g->canonical); i++) {
         const struct tensor_view *v;
         const char *name = canonical_tensor_at(g->canonical, i, &v);
