@@ -46,6 +46,29 @@ int ds4_session_draft(ds4_session *s, const int32_t *tokens, int n, float *logit
     return 0;
 }
 
+/* Rows from the draft's row `from` on up to one behind which a rewind point is wanted, at most to n_keep. */
+static int next_border(const struct ds4_session *s, int from, int n_keep)
+{
+    int n = 1;
+    while (from + n < n_keep && !anchors_wanted(&s->anchors, s->length + n)) n++;
+    return from + n;
+}
+
+/* Commits n_keep > 0 rows, with the rewind points on the way. */
+static int keep_rows(struct ds4_session *s, int n_keep, struct err *e)
+{
+    const size_t row = (size_t)s->engine->n_vocab;
+    for (int n = 0; n < n_keep;) {
+        const int to = next_border(s, n, n_keep), rc = batch_commit(s->engine, &s->draft, 0, to, e);
+        if (rc) return rc;
+        memcpy(s->logits, s->draft_logits + (size_t)(to - 1) * row, row * sizeof *s->logits);
+        s->pending = to - n;
+        session_advance(s, to - n, true);
+        n = to;
+    }
+    return 0;
+}
+
 int ds4_session_commit(ds4_session *s, int n_keep, struct ds4_error *e)
 {
     struct err err = {0};
@@ -53,14 +76,8 @@ int ds4_session_commit(ds4_session *s, int n_keep, struct ds4_error *e)
         err_set(&err, ERR_ARG, "%d rows to keep of a draft of %d", n_keep, s->n_draft);
         return engine_error(e, &err);
     }
-    const int rc = batch_commit(s->engine, &s->draft, 0, n_keep, &err);
+    const int rc = n_keep ? keep_rows(s, n_keep, &err) : batch_commit(s->engine, &s->draft, 0, 0, &err);
     batch_done(&s->draft);
     s->n_draft = 0;
-    if (rc) return engine_error(e, &err);
-    if (n_keep == 0) return 0;
-    const size_t row = (size_t)s->engine->n_vocab;
-    memcpy(s->logits, s->draft_logits + (size_t)(n_keep - 1) * row, row * sizeof *s->logits);
-    s->pending = n_keep;
-    session_advance(s, n_keep, true);
-    return 0;
+    return rc ? engine_error(e, &err) : 0;
 }

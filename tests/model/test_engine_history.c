@@ -7,7 +7,9 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "../support/engine_kit.h"
+#include "../support/synth_model.h"
 #include "engine/engine_internal.h"
 
 static int32_t other_token(int i)
@@ -241,6 +243,32 @@ static void test_marks(void **state)
     ds4_engine_close(g);
 }
 
+/* Drafts leave rewind points on their way as plain steps do: at marks, and at multiples of 128. */
+static void test_marks_in_drafts(void **state)
+{
+    struct ds4_error e = {0};
+    const struct ds4_options o = kit_options(KIT_Q8);
+    ds4_engine *g = kit_open(&o);
+    ds4_session *s = kit_session(g);
+    kit_sync(s, kit_tokens(), 120);
+    assert_int_equal(ds4_session_mark(s, 123, &e), 0);
+    assert_int_equal(ds4_session_mark(s, 135, &e), 0);
+    assert_int_equal(ds4_session_draft(s, kit_tokens() + 120, 16, NULL, &e), 0);
+    assert_int_equal(ds4_session_commit(s, 12, &e), 0);
+    kit_check(s, KIT_Q8, 132);
+    kit_eval(s, kit_tokens() + 132, 300);
+    kit_check(s, KIT_Q8, 432);
+    assert_int_equal(sync_info(s, 135, -1).evaluated, 0); /* still ahead of the draft's end */
+    assert_int_equal(sync_info(s, 128, -1).evaluated, 0);
+    kit_check(s, KIT_Q8, 128);
+    assert_int_equal(sync_info(s, 123, -1).evaluated, 0);
+    kit_check(s, KIT_Q8, 123);
+    kit_eval(s, kit_tokens() + 123, 200);
+    kit_check(s, KIT_Q8, 323);
+    ds4_session_free(s);
+    ds4_engine_close(g);
+}
+
 static uint64_t anchor_bytes(const struct anchors *a)
 {
     uint64_t n = 0;
@@ -391,6 +419,37 @@ static void test_bad_snapshots(void **state)
     ds4_engine_close(g16);
 }
 
+/* Files with the same tensors but another parameter are not the same model. */
+static void test_snapshot_parameters(void **state)
+{
+    struct ds4_error e = {0};
+    struct err err = {0};
+    struct synth_shape shape = synth_tiny();
+    const char *const path[2] = {"/tmp/ds4-history-a.gguf", "/tmp/ds4-history-b.gguf"};
+    ds4_engine *g[2];
+    ds4_session *s[2];
+    void *data;
+    size_t n;
+    for (int i = 0; i < 2; i++) {
+        shape.base = i ? 20000 : 10000;
+        assert_int_equal(synth_deepseek4(path[i], &shape, &err), 0);
+        struct ds4_options o = kit_options(KIT_F16);
+        o.model_paths = &path[i];
+        g[i] = kit_open(&o);
+        s[i] = kit_session(g[i]);
+        kit_sync(s[i], kit_tokens(), 20);
+    }
+    assert_int_equal(ds4_session_snapshot(s[0], &data, &n, &e), 0);
+    assert_int_equal(ds4_session_restore(s[0], data, n, &e), 0);
+    assert_int_equal(ds4_session_restore(s[1], data, n, &e), DS4_E_MODEL);
+    ds4_free(data);
+    for (int i = 0; i < 2; i++) {
+        ds4_session_free(s[i]);
+        ds4_engine_close(g[i]);
+        unlink(path[i]);
+    }
+}
+
 static int clean(void **state)
 {
     kit_clean();
@@ -400,11 +459,18 @@ static int clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drafts),    cmocka_unit_test(test_draft_among_others),
-        cmocka_unit_test(test_forks),     cmocka_unit_test(test_rewinds),
-        cmocka_unit_test(test_sync),      cmocka_unit_test(test_other_history),
-        cmocka_unit_test(test_marks),     cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_snapshots), cmocka_unit_test(test_bad_snapshots),
+        cmocka_unit_test(test_drafts),
+        cmocka_unit_test(test_draft_among_others),
+        cmocka_unit_test(test_forks),
+        cmocka_unit_test(test_rewinds),
+        cmocka_unit_test(test_sync),
+        cmocka_unit_test(test_other_history),
+        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_marks_in_drafts),
+        cmocka_unit_test(test_snapshot_parameters),
+        cmocka_unit_test(test_snapshots),
+        cmocka_unit_test(test_bad_snapshots),
     };
     return cmocka_run_group_tests(tests, NULL, clean);
 }
