@@ -3,8 +3,8 @@
  *   struct snapshot_header | tokens i32[length] | logits f32[n_vocab] if has_logits | rows | anchor part
  *
  * rows and anchor part are the family's bytes; their sizes follow from the length. A snapshot is taken back only by an
- * engine with the same fingerprint, and only whole: everything is checked first, and built beside what the session has.
- */
+ * engine with the same fingerprint, and only whole: everything is checked first, and memory is taken before the first
+ * byte of the session's state changes. */
 #include "engine/engine_internal.h"
 #include <inttypes.h>
 #include <string.h>
@@ -126,35 +126,18 @@ static int snapshot_check(const struct ds4_session *s, const unsigned char *data
     return 0;
 }
 
-static int state_from(const struct ds4_session *s, const unsigned char *data, const struct snapshot_header *h,
-                      void **state, struct err *e)
-{
-    const struct ds4_engine *g = s->engine;
-    const struct snapshot_parts p = parts_of(h);
-    int rc = g->family->state_create(g->model, s->ctx, state, e);
-    if (rc) return rc;
-    rc = g->family->rows_restore(*state, h->length, data + p.rows, e);
-    if (rc) {
-        g->family->state_free(*state);
-        return rc;
-    }
-    g->family->anchor_restore(*state, h->length, data + p.anchor);
-    return 0;
-}
-
 int ds4_session_restore(ds4_session *s, const void *data, size_t n, struct ds4_error *e)
 {
     struct err err = {0};
     struct snapshot_header h;
-    void *state = NULL;
+    const struct family *f = s->engine->family;
+    const unsigned char *from = data;
     int rc = session_idle(s, &err);
     if (rc == 0) rc = snapshot_check(s, data, n, &h, &err);
-    if (rc == 0) rc = state_from(s, data, &h, &state, &err);
+    const struct snapshot_parts p = rc ? (struct snapshot_parts){0} : parts_of(&h);
+    if (rc == 0) rc = f->rows_restore(s->state, h.length, from + p.rows, &err);
     if (rc) return engine_error(e, &err);
-    const struct snapshot_parts p = parts_of(&h);
-    const unsigned char *from = data;
-    s->engine->family->state_free(s->state);
-    s->state = state;
+    f->anchor_restore(s->state, h.length, from + p.anchor);
     s->status = DS4_IDLE;
     s->length = h.length;
     s->have_logits = h.has_logits;

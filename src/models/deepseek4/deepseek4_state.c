@@ -261,18 +261,28 @@ void deepseek4_rows_take(const void *state, void *dst)
         }
 }
 
+/* Room for the rows of the first pos tokens. */
+static bool rows_reserve(struct deepseek4_state *s, int pos)
+{
+    for (int l = 0; l < s->model->shape.L; l++)
+        for (int i = 0; i < STORE_COUNT; i++)
+            if (s->layer[l].store[i] &&
+                s->model->dev->op->store_reserve(s->layer[l].store[i], 0, store_rows(s->model, l, pos)))
+                return false;
+    return true;
+}
+
 int deepseek4_rows_restore(void *state, int pos, const void *src, struct err *e)
 {
     struct deepseek4_state *s = state;
     const struct deepseek4_model *m = s->model;
     const unsigned char *from = src;
+    if (!rows_reserve(s, pos)) return err_set(e, ERR_MEMORY, "out of memory for the rows of %d tokens", pos);
     for (int l = 0; l < m->shape.L; l++)
         for (int i = 0; i < STORE_COUNT; i++) {
             struct row_format f;
             if (!store_describe(m, l, i, &f)) continue;
             const int64_t n = store_rows(m, l, pos);
-            if (n && m->dev->op->store_reserve(s->layer[l].store[i], 0, n))
-                return err_set(e, ERR_MEMORY, "out of memory for the rows of %d tokens", pos);
             if (n) m->dev->op->store_put(s->layer[l].store[i], 0, n, from);
             from += (size_t)n * m->dev->op->row_bytes(m->dev, &f);
         }
