@@ -34,8 +34,9 @@ static bool processor_has(enum quant_isa isa)
 {
     bool dotprod = false, i8mm = false;
 #ifdef __linux__
-    dotprod = getauxval(AT_HWCAP) >> 20 & 1;
-    i8mm = getauxval(AT_HWCAP2) >> 13 & 1;
+    enum { ASIMDDP = 20, I8MM = 13 }; /* not every system's header names them */
+    dotprod = getauxval(AT_HWCAP) >> ASIMDDP & 1;
+    i8mm = getauxval(AT_HWCAP2) >> I8MM & 1;
 #else
 #ifdef __ARM_FEATURE_DOTPROD
     dotprod = true;
