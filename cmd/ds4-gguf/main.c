@@ -1,6 +1,7 @@
 /* ds4-gguf: makes and looks at model files. */
 #include <stdio.h>
 #include <string.h>
+#include "base/std_streams.h"
 #include "commands.h"
 
 static const struct command {
@@ -21,7 +22,7 @@ static void usage(FILE *f)
     fprintf(f, "\nds4-gguf COMMAND --help tells more.\n");
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     for (int i = 0; i < N_COMMANDS; i++)
@@ -33,4 +34,10 @@ int main(int argc, char **argv)
     if (*name) fprintf(stderr, "ds4-gguf: unknown command %s\n", name);
     usage(stderr);
     return 2;
+}
+
+int main(int argc, char **argv)
+{
+    std_streams_hold();
+    return std_streams_end("ds4-gguf", run(argc, argv));
 }

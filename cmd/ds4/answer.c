@@ -14,9 +14,21 @@ static void dim(struct answer *w, bool on)
     w->dimmed = on;
 }
 
+/* A model may say escape sequences; the terminal must not obey them. Whole characters are given, so a byte of 128 or
+ * more is never a control character, except for those behind 0xC2. */
+static void hide_controls(struct str *text)
+{
+    for (size_t i = 0; i < text->n; i++) {
+        const unsigned char c = (unsigned char)text->p[i];
+        if ((c < 32 && c != '\n' && c != '\t') || c == 127) text->p[i] = '?';
+        if (c == 0xC2 && i + 1 < text->n && (unsigned char)text->p[i + 1] < 0xA0) text->p[i] = text->p[i + 1] = '?';
+    }
+}
+
 static void put(struct answer *w)
 {
     if (!w->text.n) return;
+    if (w->terminal) hide_controls(&w->text);
     dim(w, w->thinking);
     fwrite(w->text.p, 1, w->text.n, w->out);
     w->last = w->text.p[w->text.n - 1];
@@ -35,14 +47,14 @@ static bool take_tag(struct answer *w, int32_t id)
     return true;
 }
 
-void answer_token(struct answer *w, int32_t id)
+bool answer_token(struct answer *w, int32_t id)
 {
     const char *bytes;
-    if (take_tag(w, id)) return;
+    if (take_tag(w, id)) return true;
     const size_t n = ds4_token_bytes(w->engine, id, &bytes);
     utf8_feed(&w->utf8, bytes, n, &w->text);
     put(w);
-    fflush(w->out);
+    return !fflush(w->out) && !ferror(w->out);
 }
 
 void answer_end(struct answer *w)

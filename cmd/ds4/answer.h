@@ -1,4 +1,5 @@
-/* Writing an answer as it is generated: whole UTF-8 characters, thinking dimmed on a terminal and its tags hidden. */
+/* Writing an answer as it is generated: whole UTF-8 characters. On a terminal thinking is dimmed, its tags are hidden
+ * and control characters other than line ends and tabs are shown as '?'. */
 #ifndef ANSWER_H
 #define ANSWER_H
 #include <stdbool.h>
@@ -16,7 +17,8 @@ struct answer {
 };
 
 void answer_begin(struct answer *w, const ds4_engine *g, FILE *out, bool thinking);
-void answer_token(struct answer *w, int32_t id);
+/* False when it cannot be written (errno). */
+bool answer_token(struct answer *w, int32_t id);
 /* Ends the line and restores the terminal. */
 void answer_end(struct answer *w);
 

@@ -1,7 +1,12 @@
 #include "chat.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include <histedit.h>
 #include "generate.h"
 
@@ -14,11 +19,37 @@ struct chat {
     bool closed; /* the history ends in a finished answer */
 };
 
+/* libedit writes past its buffers where a line has room for a few characters only: below this width lines are read
+ * without editing, and a window that shrinks is noticed between two lines (chat_run blocks the signal). */
+enum { NARROWEST = 20 };
+
+static bool is_narrow(void)
+{
+    struct winsize size;
+    return !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col && size.ws_col < NARROWEST;
+}
+
 static char *prompt_text(EditLine *el)
 {
-    (void)el;
-    static char text[] = "ds4> ";
-    return text;
+    static char text[] = "ds4> ", none[] = "";
+    int editing = 0;
+    return !el_get(el, EL_EDITMODE, &editing) && editing ? text : none;
+}
+
+static const char *read_line(EditLine *el, int *n)
+{
+    const bool narrow = is_narrow();
+    if (!narrow) el_resize(el);
+    el_set(el, EL_EDITMODE, !narrow);
+    generate_reset_interrupt();
+    return el_gets(el, n);
+}
+
+/* Typed text is UTF-8, whatever the locale says: libedit drops what the locale has no character for. */
+static void use_utf8(void)
+{
+    if (setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8")) return;
+    if (!setlocale(LC_CTYPE, "C.UTF-8")) setlocale(LC_CTYPE, "UTF-8");
 }
 
 /* Adds a user turn; the first one brings the system text along. */
@@ -66,6 +97,7 @@ int chat_run(ds4_engine *g, const struct options *o, struct ds4_error *e)
     struct chat c = {.g = g, .o = o};
     const int rc = ds4_session_create(g, o->ctx, &c.s, e);
     if (rc) return rc;
+    use_utf8();
     EditLine *el = el_init("ds4", stdin, stdout, stderr);
     History *lines = history_init();
     HistEvent event;
@@ -75,11 +107,15 @@ int chat_run(ds4_engine *g, const struct options *o, struct ds4_error *e)
     el_set(el, EL_HIST, history, lines);
     el_set(el, EL_SIGNAL, 1);
     generate_catch_interrupts();
+    sigset_t resizes;
+    sigemptyset(&resizes);
+    sigaddset(&resizes, SIGWINCH);
+    sigprocmask(SIG_BLOCK, &resizes, NULL);
     puts("Type a question; the end of input (Ctrl-D) leaves, Ctrl-C stops an answer.");
     const char *line;
     int n;
-    while ((line = el_gets(el, &n)) || generate_interrupted()) {
-        generate_reset_interrupt();
+    while ((line = read_line(el, &n)) || generate_interrupted()) {
+        if (!line) putchar('\n');
         if (!line) continue;
         while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r')) n--;
         if (!n) continue;

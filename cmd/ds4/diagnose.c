@@ -14,7 +14,9 @@ void diagnose_tokens(const ds4_engine *g, const struct ds4_tokens *t)
     for (size_t i = 0; i < t->n; i++) {
         const char *bytes;
         const size_t n = ds4_token_bytes(g, t->p[i], &bytes);
-        printf("%6d  %.*s\n", t->p[i], (int)n, bytes);
+        printf("%6d  ", t->p[i]);
+        fwrite(bytes, 1, n, stdout); /* zero bytes too */
+        putchar('\n');
     }
 }
 

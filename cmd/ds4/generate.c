@@ -1,7 +1,9 @@
 /* Prefill, the loop of tokens, and SIGINT. */
 #include "generate.h"
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 #include "answer.h"
 #include "base/clock.h"
@@ -34,10 +36,12 @@ void generate_reset_interrupt(void)
     interrupted = 0;
 }
 
+enum { PROGRESS_TOKENS = 64 }; /* less is done before it could be read */
+
 static void show_progress(void *arg, int done, int total)
 {
     const bool terminal = *(const bool *)arg;
-    if (total < 64) return;
+    if (total < PROGRESS_TOKENS) return;
     fprintf(stderr,
             terminal ? "\rprocessing %d input tokens: %d/%d (%d%%)" : "processing %d input tokens: %d/%d (%d%%)\n",
             total, done, total, (int)(100.0 * done / total));
@@ -69,9 +73,16 @@ static int prefill(ds4_session *s, const struct ds4_tokens *history, struct gene
     struct ds4_sync_info info = {0};
     const double t0 = clock_s();
     const int rc = ds4_session_sync(s, history->p, (int)history->n, show_progress, &terminal, &info, e);
+    if (rc && terminal && history->n >= PROGRESS_TOKENS) fputc('\n', stderr);
     r->prefilled = info.evaluated;
     r->prefill_s = clock_s() - t0;
     return rc;
+}
+
+static int output_error(struct ds4_error *e)
+{
+    snprintf(e->message, sizeof e->message, "standard output: cannot write: %s", strerror(errno));
+    return e->code = DS4_E_IO;
 }
 
 int generate_answer(ds4_engine *g, ds4_session *s, const struct options *o, bool thinking, struct ds4_tokens *history,
@@ -85,15 +96,20 @@ int generate_answer(ds4_engine *g, ds4_session *s, const struct options *o, bool
     int rc = prefill(s, history, r, e);
     answer_begin(&out, g, stdout, thinking);
     const double t0 = clock_s();
-    while (!rc && !interrupted && r->generated < o->n_tokens) {
+    while (!rc && !interrupted) {
         const int32_t id =
             ds4_sample(ds4_session_logits(s), info.n_vocab, &o->sampling, (uint64_t)ds4_session_length(s));
         if (ds4_token_is_stop(g, id)) break;
-        answer_token(&out, id);
+        if (!answer_token(&out, id)) {
+            rc = output_error(e);
+            break;
+        }
         append(history, id);
         r->generated++;
         if (ds4_session_length(s) + 1 >= ds4_session_ctx(s)) break;
-        if (r->generated < o->n_tokens) rc = advance(g, s, id, e);
+        if (r->generated == o->n_tokens) break;
+        rc = advance(g, s, id, e);
+        r->steps += !rc;
     }
     r->generate_s = clock_s() - t0;
     answer_end(&out);
@@ -104,5 +120,5 @@ int generate_answer(ds4_engine *g, ds4_session *s, const struct options *o, bool
 void generate_print_speed(const struct generate_result *r)
 {
     fprintf(stderr, "prefill: %.2f t/s, generation: %.2f t/s\n", r->prefill_s > 0 ? r->prefilled / r->prefill_s : 0,
-            r->generate_s > 0 ? r->generated / r->generate_s : 0);
+            r->generate_s > 0 ? r->steps / r->generate_s : 0);
 }

@@ -6,18 +6,19 @@
 
 struct generate_result {
     int prefilled, generated;
+    int steps; /* tokens evaluated one by one: the last ones generated need none */
     double prefill_s, generate_s;
 };
 
-/* Sets the handler of SIGINT: the first stops generation, more are ignored until generate_answer returns. */
+/* From now on SIGINT ends generate_answer, at the next token or layer of the prompt, and not the program. */
 void generate_catch_interrupts(void);
-/* Whether one arrived; forgets it. */
+/* Whether one arrived since the last reset. */
 bool generate_interrupted(void);
 void generate_reset_interrupt(void);
 /* Extends *history (the tokens that the session is synced to) by what is generated, the stop token not included. */
 int generate_answer(ds4_engine *g, ds4_session *s, const struct options *o, bool thinking, struct ds4_tokens *history,
                     struct generate_result *r, struct ds4_error *e);
-/* "prefill: X t/s, generation: Y t/s" on stderr. */
+/* "prefill: X t/s, generation: Y t/s" on stderr: tokens evaluated over the time that took; 0 where there were none. */
 void generate_print_speed(const struct generate_result *r);
 
 #endif

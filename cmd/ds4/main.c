@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/std_streams.h"
 #include "chat.h"
 #include "diagnose.h"
 #include "generate.h"
@@ -74,7 +75,9 @@ static int read_prompt(const struct options *o, char **text, size_t *n, struct d
         *n = strlen(*text);
         return 0;
     }
-    if (!file_read(o->prompt_file ? o->prompt_file : "-", UINT64_C(1) << 30, text, n, &err)) return 0;
+    file_read(o->prompt_file ? o->prompt_file : "-", UINT64_C(1) << 30, text, n, &err);
+    if (!err.code && !*n && !o->prompt_file)
+        err_set(&err, ERR_ARG, "no prompt: standard input is empty; give -p TEXT or --prompt-file FILE");
     snprintf(e->message, sizeof e->message, "%s", err.msg);
     return e->code = err.code;
 }
@@ -92,7 +95,9 @@ static int run(ds4_engine *g, const struct options *o, struct ds4_error *e)
         ds4_engine_info(g, &info);
         rc = diagnose_ids(o->token_ids, info.n_vocab, &t, e);
     } else if (!o->prompt && !o->prompt_file && isatty(STDIN_FILENO)) {
-        return chat_run(g, o, e);
+        if (!o->dump_tokens && !o->logits_out) return chat_run(g, o, e);
+        snprintf(e->message, sizeof e->message, "no prompt; give -p TEXT, --prompt-file FILE or --token-ids LIST");
+        rc = e->code = DS4_E_ARG;
     } else {
         rc = read_prompt(o, &text, &n, e);
         if (!rc) rc = prompt_tokens(g, o, text, n, &t, &thinking, e);
@@ -103,26 +108,38 @@ static int run(ds4_engine *g, const struct options *o, struct ds4_error *e)
     return rc;
 }
 
-int main(int argc, char **argv)
+/* Opens the model and does what the options say; returns the exit status. */
+static int start(struct options *o)
 {
-    struct options o;
     struct ds4_error e = {0};
+    struct ds4_memory_plan plan;
     ds4_engine *g;
-    const int usage = options_parse(argc, argv, &o);
-    if (usage) return usage;
-    if (o.help) return options_help(), 0;
-    o.engine.model_paths = o.model;
-    o.engine.n_model_paths = o.n_models;
-    o.engine.ctx = o.ctx;
-    o.engine.sessions = 1;
-    o.engine.report_only = o.inspect;
-    o.engine.log = log_line;
-    o.engine.log_arg = &o;
-    int rc = ds4_engine_open(&o.engine, &g, &e);
+    o->engine.model_paths = o->model;
+    o->engine.n_model_paths = o->n_models;
+    o->engine.ctx = o->ctx;
+    o->engine.sessions = 1;
+    o->engine.report_only = o->inspect || o->dump_tokens;
+    o->engine.log = log_line;
+    o->engine.log_arg = o;
+    int rc = ds4_engine_open(&o->engine, &g, &e);
     if (!rc) {
-        rc = run(g, &o, &e);
+        ds4_engine_plan(g, &plan);
+        o->ctx = plan.ctx;
+        rc = run(g, o, &e);
         ds4_engine_close(g);
     }
     if (rc) fprintf(stderr, "ds4: %s\n", e.message);
     return rc == DS4_E_ARG ? 2 : rc ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    std_streams_hold();
+    int status = options_parse(argc, argv, &o);
+    if (!status && o.help)
+        options_help();
+    else if (!status)
+        status = start(&o);
+    return std_streams_end("ds4", status);
 }

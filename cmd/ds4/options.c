@@ -15,21 +15,22 @@ enum option_id {
     O_SYSTEM,
     O_RAW,
     O_TOKENS,
+    O_THINK,
+    O_THINK_MAX,
+    O_NOTHINK,
+    O_EFFORT,
     O_TEMP,
     O_TOP_K,
     O_TOP_P,
     O_MIN_P,
     O_SEED,
-    O_THINK,
-    O_THINK_MAX,
-    O_NOTHINK,
-    O_EFFORT,
     O_CTX,
+    O_MEMORY,
+    O_PAGE,
     O_THREADS,
+    O_CHUNK,
     O_BACKEND,
     O_ISA,
-    O_CHUNK,
-    O_PAGE,
     O_KV_SIM,
     O_INSPECT,
     O_DUMP_TOKENS,
@@ -42,34 +43,35 @@ enum option_id {
 
 struct option {
     const char *name, *other, *value, *help;
+    const char *title; /* stands above the option in help: it begins a group */
 };
 
 static const struct option table[O_COUNT] = {
-    [O_MODEL] = {"-m", "--model", "FILE", "the model (GGUF)"},
-    [O_PROMPT] = {"-p", "--prompt", "TEXT",
-                  "answer this and leave; without a prompt: standard input, or a chat on a terminal"},
-    [O_PROMPT_FILE] = {"--prompt-file", NULL, "FILE", "the same with the text of a file"},
+    [O_MODEL] = {"-m", "--model", "FILE", "the model, a GGUF file", "Model and prompt"},
+    [O_PROMPT] = {"-p", "--prompt", "TEXT", "answer this and leave"},
+    [O_PROMPT_FILE] = {"--prompt-file", NULL, "FILE", "the same with the text of a file (-: standard input)"},
     [O_SYSTEM] = {"-sys", "--system", "TEXT", "system text (\"You are a helpful assistant\"; empty: none)"},
     [O_RAW] = {"--raw", "--raw-prompt", NULL, "go on with the prompt as plain text, without a chat frame"},
-    [O_TOKENS] = {"-n", "--tokens", "N", "most tokens of an answer (50000)"},
-    [O_TEMP] = {"--temp", NULL, "F", "temperature (1); 0: always the most probable token"},
-    [O_TOP_K] = {"--top-k", NULL, "N", "only the N most probable tokens (0: all)"},
-    [O_TOP_P] = {"--top-p", NULL, "F", "only the most probable tokens that sum up to F (1)"},
-    [O_MIN_P] = {"--min-p", NULL, "F", "only tokens at least F times as probable as the first (0.05)"},
-    [O_SEED] = {"--seed", NULL, "N", "seed of the drawing (from the clock)"},
+    [O_TOKENS] = {"-n", "--tokens", "N", "most tokens of an answer (50000)", "Answer"},
     [O_THINK] = {"--think", NULL, NULL, "think before the answer (default)"},
     [O_THINK_MAX] = {"--think-max", NULL, NULL, "think as much as the model can; needs --ctx 393216 or more"},
     [O_NOTHINK] = {"--nothink", NULL, NULL, "answer at once"},
     [O_EFFORT] = {"--effort-mapping", NULL, "NAME", "how efforts are worded: file (as the file says), preview, late"},
-    [O_CTX] = {"-c", "--ctx", "N", "context in tokens (32768)"},
-    [O_THREADS] = {"-t", "--threads", "N", "threads (one per physical core)"},
-    [O_BACKEND] = {"--backend", NULL, "NAME", "cpu, or ref: the slow double precision reference"},
-    [O_ISA] = {"--isa", NULL, "NAME", "kernels of the cpu backend: scalar, avx2 (the best there is)"},
-    [O_CHUNK] = {"--prefill-chunk", NULL, "N", "most prompt tokens that are computed together (512)"},
+    [O_TEMP] = {"--temp", NULL, "F", "temperature (1); 0: always the most probable token"},
+    [O_TOP_K] = {"--top-k", NULL, "N", "only the N most probable tokens (0: all)"},
+    [O_TOP_P] = {"--top-p", NULL, "F", "only the most probable tokens that sum up to F (1)"},
+    [O_MIN_P] = {"--min-p", NULL, "F", "only tokens at least F times as probable as the first (0.05)"},
+    [O_SEED] = {"--seed", NULL, "N", "seed of the drawing (from the clock): the same seed, the same answer"},
+    [O_CTX] = {"-c", "--ctx", "N", "context in tokens (32768, or the model's if that is less)", "Memory and speed"},
+    [O_MEMORY] = {"--memory", NULL, "NGB", "count on N GiB of memory (what is free now): refuse what needs more"},
     [O_PAGE] = {"--page-weights", NULL, NULL, "run a model that is larger than memory, reading it again and again"},
+    [O_THREADS] = {"-t", "--threads", "N", "threads (one per physical core)"},
+    [O_CHUNK] = {"--prefill-chunk", NULL, "N", "most prompt tokens that are computed together (512)"},
+    [O_BACKEND] = {"--backend", NULL, "NAME", "cpu (default), or ref: the slow double precision reference"},
+    [O_ISA] = {"--isa", NULL, "NAME", "kernels of the cpu backend (the best the processor has); scalar: portable C"},
     [O_KV_SIM] = {"--kv-sim", NULL, "on|off",
                   "the model's FP8/FP4 rounding of stored rows (on); off keeps rows in F32"},
-    [O_INSPECT] = {"--inspect", NULL, NULL, "print what the file is and the memory plan, and leave"},
+    [O_INSPECT] = {"--inspect", NULL, NULL, "print what the file is and the memory plan, and leave", "Looking closer"},
     [O_DUMP_TOKENS] = {"--dump-tokens", NULL, NULL, "print the tokens of the prompt as they would be sent, and leave"},
     [O_TOKEN_IDS] = {"--token-ids", NULL, "LIST", "evaluate these token ids (\"0,5,6\") instead of a prompt"},
     [O_LOGITS_OUT] = {"--logits-out", NULL, "FILE",
@@ -77,6 +79,22 @@ static const struct option table[O_COUNT] = {
     [O_VERBOSE] = {"-v", "--verbose", NULL, "log what is going on"},
     [O_HELP] = {"-h", "--help", NULL, "this text"},
 };
+
+static const char
+    help_top[] = "ds4 - talk to a DeepSeek V4 model\n"
+                 "\n"
+                 "Usage: ds4 -m FILE [-p TEXT | --prompt-file FILE] [options]\n"
+                 "\n"
+                 "Without a prompt: a chat on a terminal; else standard input is the prompt.\n",
+    help_end[] =
+        "\n"
+        "The answer goes to standard output, everything else to standard error. Exit status: 0 done, 1 failed,\n"
+        "2 wrong use. A prompt that begins with the model's own marks, such as <｜User｜>, is sent as it is.\n"
+        "\n"
+        "Examples:\n"
+        "  ds4 -m model.gguf\n"
+        "  ds4 -m model.gguf -p \"Why is the sky blue?\" --nothink --temp 0\n"
+        "  ds4 -m model.gguf --inspect\n";
 
 static enum option_id option_find(const char *word)
 {
@@ -87,13 +105,16 @@ static enum option_id option_find(const char *word)
 
 void options_help(void)
 {
-    printf("ds4 - talk to a DeepSeek V4 model\n\nUsage: ds4 -m FILE [-p TEXT | --prompt-file FILE] [options]\n\n");
+    fputs(help_top, stdout);
     for (int i = 0; i < O_COUNT; i++) {
+        const struct option *o = &table[i];
         char left[64];
-        snprintf(left, sizeof left, "%s%s%s%s%s", table[i].name, table[i].other ? ", " : "",
-                 table[i].other ? table[i].other : "", table[i].value ? " " : "", table[i].value ? table[i].value : "");
-        printf("  %-28s %s\n", left, table[i].help);
+        snprintf(left, sizeof left, "%s%s%s%s%s", o->name, o->other ? ", " : "", o->other ? o->other : "",
+                 o->value ? " " : "", o->value ? o->value : "");
+        if (o->title) printf("\n%s:\n", o->title);
+        printf("  %-24s %s\n", left, o->help);
     }
+    fputs(help_end, stdout);
 }
 
 /* The position of the word behind an option in a list. */
@@ -182,6 +203,9 @@ static void take(struct args *a, struct options *o, enum option_id id, const cha
     case O_CTX:
         o->ctx = (int)args_int(a, word, 1, INT32_MAX);
         break;
+    case O_MEMORY:
+        o->engine.memory_limit = args_gib(a, word);
+        break;
     case O_THREADS:
         o->engine.threads = (int)args_int(a, word, 1, 4096);
         break;
@@ -229,7 +253,7 @@ static void check(struct args *a, const struct options *o)
     if ((o->prompt != NULL) + (o->prompt_file != NULL) + (o->token_ids != NULL) > 1)
         args_mistake(a, "give one of -p, --prompt-file and --token-ids");
     else if (!o->n_models)
-        args_mistake(a, "no model; give one with -m FILE");
+        args_mistake(a, "no model; give one with -m FILE (see ds4 --help)");
 }
 
 int options_parse(int argc, char **argv, struct options *o)
@@ -238,8 +262,7 @@ int options_parse(int argc, char **argv, struct options *o)
     *o = (struct options){.system = "You are a helpful assistant",
                           .n_tokens = 50000,
                           .think = DS4_THINK_HIGH,
-                          .sampling = {.temperature = 1, .top_p = 1, .min_p = 0.05f},
-                          .ctx = 32768};
+                          .sampling = {.temperature = 1, .top_p = 1, .min_p = 0.05f}};
     o->sampling.seed = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32 ^ clock_ns();
     for (const char *word; (word = args_next(&a));) take(&a, o, option_find(word), word);
     if (!a.bad && !o->help) check(&a, o);

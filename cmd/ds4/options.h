@@ -15,7 +15,7 @@ struct options {
     int n_tokens; /* most tokens of an answer */
     enum ds4_think think;
     struct ds4_sampling sampling;
-    int ctx;
+    int ctx;                   /* 0 until the engine is open: its default */
     struct ds4_options engine; /* model_paths is filled by the caller */
     bool inspect, dump_tokens, verbose, help;
     const char *token_ids;  /* "0,5,6" */

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 const char *args_next(struct args *a)
 {
@@ -53,6 +54,19 @@ uint64_t args_u64(struct args *a, const char *option)
     const unsigned long long v = strtoull(text, &end, 10);
     if (end == text || *end || errno || *text == '-') args_mistake(a, "%s: '%s' is not a number", option, text);
     return v;
+}
+
+uint64_t args_gib(struct args *a, const char *option)
+{
+    const char *text = args_value(a, option);
+    if (!text) return 0;
+    char *end;
+    const double v = strtod(text, &end);
+    if (end == text || (*end && strcasecmp(end, "GB")) || !(v * (1 << 30) >= 1 && v <= 1 << 20)) {
+        args_mistake(a, "%s: '%s' is not a size such as 12GB", option, text);
+        return 0;
+    }
+    return (uint64_t)(v * (1 << 30));
 }
 
 double args_float(struct args *a, const char *option, double min, double max)

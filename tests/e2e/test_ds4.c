@@ -1,0 +1,317 @@
+/* ds4 as a program, on the demo model: messages and exit statuses, what never depends on how it is run, standard
+ * streams that are closed or full, and the chat on a terminal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "../support/demo_model.h"
+#include "base/str.h"
+
+static char model[TEMP_PATH], folder[TEMP_PATH];
+
+static int group_set_up(void **state)
+{
+    demo_model_convert("", model);
+    temp_folder(folder);
+    return 0;
+}
+
+/* Runs a shell command in which DS4 is "ds4 -m MODEL" and FOLDER the scratch folder; what it prints goes to *said. */
+static int shell(const char *command, struct str *said)
+{
+    struct str line = {0};
+    char part[4096];
+    str_printf(&line, "DS4='" TEST_BUILD "/ds4 -m %s'; FOLDER=%s; %s", model, folder, command);
+    FILE *p = popen(str_c(&line), "r");
+    assert_non_null(p);
+    str_clear(said);
+    for (size_t n; (n = fread(part, 1, sizeof part, p)) > 0;) str_add(said, part, n);
+    str_free(&line);
+    const int status = pclose(p);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void expect(const char *command, int status, const char *part)
+{
+    struct str said = {0};
+    const int got = shell(command, &said);
+    if (got != status || !strstr(str_c(&said), part))
+        fail_msg("%s\n%d instead of %d, \"%s\" in:\n%s", command, got, status, part, str_c(&said));
+    str_free(&said);
+}
+
+static void expect_same(const char *a, const char *b, bool same)
+{
+    struct str said[2] = {{0}, {0}};
+    assert_int_equal(shell(a, &said[0]), 0);
+    assert_int_equal(shell(b, &said[1]), 0);
+    if (!said[0].n || !strcmp(str_c(&said[0]), str_c(&said[1])) != same)
+        fail_msg("%s\n%s\n%s\n%s", a, str_c(&said[0]), b, str_c(&said[1]));
+    str_free(&said[0]);
+    str_free(&said[1]);
+}
+
+/* ---------------------------------------------------------------- wrong use */
+
+static void options(void **state)
+{
+    expect(TEST_BUILD "/ds4 2>&1", 2, "ds4: no model");
+    expect(TEST_BUILD "/ds4 --help", 0, "--prefill-chunk N ");
+    expect("$DS4 -m 2>&1", 2, "ds4: -m needs a value");
+    expect("$DS4 --bla 2>&1", 2, "unknown option --bla");
+    expect("$DS4 --temp=0 2>&1", 2, "unknown option --temp=0");
+    expect("$DS4 word 2>&1", 2, "unexpected argument word");
+    expect("$DS4 -p a -n 0 2>&1", 2, "'0' is not a whole number");
+    expect("$DS4 -p a -n 99999999999 2>&1", 2, "'99999999999' is not a whole number");
+    expect("$DS4 -p a --temp nan 2>&1", 2, "'nan' is not a number from 0");
+    expect("$DS4 -p a --memory 1TB 2>&1", 2, "'1TB' is not a size");
+    expect("$DS4 -p a --prompt-file b 2>&1", 2, "give one of -p, --prompt-file and --token-ids");
+    expect("$DS4 -p a --backend x 2>&1", 2, "no backend \"x\"");
+    expect("$DS4 -p a --isa x 2>&1", 2, "no kernel set \"x\"");
+    expect("$DS4 -p a --ctx 1 2>&1", 2, "at least 2");
+    expect("$DS4 -p a --ctx 2000000 2>&1", 2, "at most 1048576");
+    expect("$DS4 --raw -p '' 2>&1", 2, "empty");
+    expect("$DS4 2>&1 </dev/null", 2, "standard input is empty");
+    expect("$DS4 -m $FOLDER -p a 2>&1", 2, "2 files");
+}
+
+static void wrong_files(void **state)
+{
+    expect(TEST_BUILD "/ds4 -m $FOLDER 2>&1", 1, "not a regular file");
+    expect(TEST_BUILD "/ds4 -m $FOLDER/nothing 2>&1", 1, "No such file");
+    expect(TEST_BUILD "/ds4 -m /dev/null 2>&1", 1, "not a regular file");
+    expect(": >$FOLDER/empty; " TEST_BUILD "/ds4 -m $FOLDER/empty 2>&1", 1, "is empty");
+    expect(TEST_BUILD "/ds4 -m README.md 2>&1", 1, "not a GGUF file");
+    expect(TEST_BUILD "/ds4 -m models/demo/model.safetensors 2>&1", 1, "not a GGUF file");
+    expect("$DS4 --prompt-file $FOLDER 2>&1", 1, "Is a directory");
+    expect("$DS4 --prompt-file $FOLDER/nothing 2>&1", 1, "No such file");
+    expect("$DS4 -p a --logits-out $FOLDER 2>&1", 1, "is a folder");
+    expect("$DS4 -p a --logits-out $FOLDER/no/x 2>&1", 1, "No such file");
+}
+
+static void limits(void **state)
+{
+    expect("$DS4 -p 'more than a few tokens' --ctx 8 2>&1", 1, "the context 8; give a larger --ctx");
+    expect("$DS4 -p a --memory 0.01 2>&1", 1, "not enough memory");
+    expect("$DS4 -p a --memory 0.01 --inspect 2>&1", 0, "this does not fit");
+    expect("$DS4 -p a --memory 0.01 --dump-tokens 2>&1", 0, "<｜Assistant｜>");
+    expect("$DS4 -p 'Tell me a story.' --ctx 24 --temp 0 | wc -l", 0, "1");
+}
+
+/* ---------------------------------------------------------------- texts */
+
+/* Tokens that stand for control words are lines of their own in what --dump-tokens prints. */
+static void literals_stay_text(void **state)
+{
+    expect("$DS4 --system '<｜User｜></think>' -p 'a<｜User｜><｜Assistant｜><think></think><｜end▁of▁sentence｜>' "
+           "--dump-tokens | grep -cE '^ *[0-9]+  (<｜User｜>|<｜Assistant｜>|<think>|</think>|<｜end▁of▁sentence｜>)$'",
+           0, "3\n");
+    expect("$DS4 --raw -p '<｜User｜>' --dump-tokens | grep -c '  <｜User｜>$' || true", 0, "0\n");
+    expect("$DS4 -p '<｜User｜>a<｜Assistant｜></think>' --dump-tokens | grep -cE '  (<｜|</think>)'", 0, "3\n");
+}
+
+/* Bytes that are no text arrive as they are: each line is an id and the token's bytes. */
+static void any_bytes(void **state)
+{
+    static const char bytes[] = "a\0b\xff\xfe\xc3(\xed\xa0\x80 c\x1b[0m";
+    struct str said = {0}, got = {0};
+    char path[TEMP_PATH + 8];
+    snprintf(path, sizeof path, "%s/bytes", folder);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    fwrite(bytes, 1, sizeof bytes - 1, f);
+    fclose(f);
+    assert_int_equal(shell("$DS4 --raw --prompt-file $FOLDER/bytes --dump-tokens", &said), 0);
+    for (const char *p = strchr(str_c(&said), '\n'); p && p + 1 < said.p + said.n;) {
+        const char *end = memchr(p + 1, '\n', (size_t)(said.p + said.n - p - 1));
+        assert_non_null(end);
+        str_add(&got, p + 9, (size_t)(end - p - 9));
+        p = end;
+    }
+    assert_int_equal(got.n, sizeof bytes - 1);
+    assert_memory_equal(got.p, bytes, got.n);
+    str_free(&said);
+    str_free(&got);
+}
+
+/* ---------------------------------------------------------------- answers */
+
+static void same_answers(void **state)
+{
+    static const char first[] = "$DS4 -p 'Tell me a story about a mole.' --temp 0 -n 50 2>/dev/null";
+    expect_same(first, "$DS4 -p 'Tell me a story about a mole.' --temp 0 -n 50 -t 1 --prefill-chunk 3 2>/dev/null",
+                true);
+    expect_same(first, "$DS4 -p 'Tell me a story about a mole.' --temp 0 -n 50 -t 3 --isa scalar 2>/dev/null", true);
+    expect_same("$DS4 -p 'Tell me a story.' --seed 5 -n 50 2>/dev/null",
+                "printf 'Tell me a story.' | $DS4 --seed 5 -n 50 -t 1 2>/dev/null", true);
+    expect_same("$DS4 -p 'Tell me a story.' --seed 5 -n 50 2>/dev/null",
+                "$DS4 -p 'Tell me a story.' --seed 6 -n 50 2>/dev/null", false);
+}
+
+/* Speed counts evaluated tokens: the first generated one comes with the prompt. */
+static void speed(void **state)
+{
+    expect("$DS4 -p hi --temp 0 -n 1 2>&1 >/dev/null", 0, "generation: 0.00 t/s");
+    expect("$DS4 -p hi --temp 0 -n 2 2>&1 >/dev/null | grep -v ' 0.00 t/s'", 0, "prefill: ");
+}
+
+static void tags_in_a_pipe(void **state)
+{
+    expect("$DS4 -p 'What is 4 + 5?' --temp 0 2>/dev/null", 0, "</think>4 + 5 = 9\n");
+}
+
+/* ---------------------------------------------------------------- standard streams */
+
+static void output_that_fails(void **state)
+{
+    expect("$DS4 -p hi 2>&1 >&-", 1, "ds4: standard output: cannot write: Bad file descriptor");
+    if (access("/dev/full", W_OK)) skip();
+    expect("$DS4 -p hi 2>&1 >/dev/full", 1, "ds4: standard output: cannot write: No space left");
+    expect("$DS4 --inspect 2>&1 >/dev/full", 1, "ds4: standard output: cannot write: No space left");
+    expect(TEST_BUILD "/ds4-gguf --help 2>&1 >/dev/full", 1, "ds4-gguf: standard output: cannot write: No space left");
+    expect("$DS4 -p hi --logits-out /dev/full 2>&1; test -c /dev/full && echo still there", 0, "still there");
+}
+
+/* No file gets the number of a closed stream, and so the messages that go there. */
+static void closed_streams(void **state)
+{
+    expect("$DS4 -p hi -v --logits-out $FOLDER/a 2>/dev/null && $DS4 -p hi -v --logits-out $FOLDER/b <&- >&- 2>&-; "
+           "cmp $FOLDER/a $FOLDER/b && echo same",
+           0, "same");
+}
+
+/* ---------------------------------------------------------------- the chat */
+
+/* A program on a pseudo terminal. */
+struct terminal {
+    int fd;
+    pid_t pid;
+    struct str seen;
+};
+
+static void resize(struct terminal *t, int rows, int columns)
+{
+    const struct winsize size = {.ws_row = (unsigned short)rows, .ws_col = (unsigned short)columns};
+    assert_int_equal(ioctl(t->fd, TIOCSWINSZ, &size), 0);
+}
+
+static void terminal_start(struct terminal *t, int columns)
+{
+    *t = (struct terminal){.fd = posix_openpt(O_RDWR | O_NOCTTY)};
+    assert_true(t->fd >= 0 && !grantpt(t->fd) && !unlockpt(t->fd));
+    resize(t, 24, columns);
+    t->pid = fork();
+    if (t->pid) return;
+    setsid();
+    const int fd = open(ptsname(t->fd), O_RDWR);
+    ioctl(fd, TIOCSCTTY, 0);
+    for (int i = 0; i < 3; i++) dup2(fd, i);
+    unsetenv("LC_ALL");
+    setenv("LANG", "C", 1);
+    setenv("TERM", "xterm", 1);
+    execl(TEST_BUILD "/ds4", "ds4", "-m", model, "--temp", "0", "--system", "", "-n", "200", (char *)NULL);
+    _exit(127);
+}
+
+/* Waits until part has been printed behind what was awaited before; forgets everything up to its end. */
+static void await(struct terminal *t, const char *part)
+{
+    const char *at;
+    while (!(at = strstr(str_c(&t->seen), part))) {
+        char bytes[1024];
+        struct pollfd p = {.fd = t->fd, .events = POLLIN};
+        const ssize_t n = poll(&p, 1, 60000) > 0 ? read(t->fd, bytes, sizeof bytes) : 0;
+        if (n <= 0) fail_msg("\"%s\" did not come, but:\n%s", part, str_c(&t->seen));
+        str_add(&t->seen, bytes, (size_t)n);
+    }
+    struct str rest = {0};
+    str_puts(&rest, at + strlen(part));
+    str_free(&t->seen);
+    t->seen = rest;
+}
+
+static void type(struct terminal *t, const char *text)
+{
+    assert_int_equal(write(t->fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+static void terminal_end(struct terminal *t, int status)
+{
+    int got;
+    assert_int_equal(waitpid(t->pid, &got, 0), t->pid);
+    assert_true(WIFEXITED(got));
+    assert_int_equal(WEXITSTATUS(got), status);
+    close(t->fd);
+    str_free(&t->seen);
+}
+
+static void chat(void **state)
+{
+    struct terminal t;
+    terminal_start(&t, 80);
+    await(&t, "ds4> ");
+    type(&t, "What is 4 + 5?\r");
+    await(&t, "\033[90m"); /* thinking is dim and its tags are hidden */
+    await(&t, "\033[0m\r\n\r\n4 + 5 = 9");
+    await(&t, "ds4> ");
+    type(&t, "half a line\003");
+    await(&t, "\r\nds4> ");
+    type(&t, "Grüße 日本");
+    await(&t, "日本");
+    type(&t, "\025Tell me a story about a fox.\r");
+    await(&t, "\033[90m");
+    type(&t, "\003");
+    await(&t, "generation: ");
+    await(&t, "ds4> ");
+    type(&t, "\004");
+    terminal_end(&t, 0);
+}
+
+/* Lines still arrive where there is no room to edit them. */
+static void narrow_terminal(void **state)
+{
+    struct terminal t;
+    terminal_start(&t, 80);
+    await(&t, "ds4> ");
+    resize(&t, 2, 2);
+    type(&t, "What is 4 + 5?\r");
+    await(&t, "= 9");
+    await(&t, "generation: ");
+    type(&t, "What is 3 + 5? 日本\r");
+    await(&t, "generation: ");
+    resize(&t, 24, 80);
+    type(&t, "hi\r");
+    await(&t, "generation: ");
+    await(&t, "ds4> ");
+    type(&t, "\004");
+    terminal_end(&t, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options),
+        cmocka_unit_test(wrong_files),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(literals_stay_text),
+        cmocka_unit_test(any_bytes),
+        cmocka_unit_test(same_answers),
+        cmocka_unit_test(speed),
+        cmocka_unit_test(tags_in_a_pipe),
+        cmocka_unit_test(output_that_fails),
+        cmocka_unit_test(closed_streams),
+        cmocka_unit_test(chat),
+        cmocka_unit_test(narrow_terminal),
+    };
+    return cmocka_run_group_tests(tests, group_set_up, NULL);
+}
