@@ -140,7 +140,7 @@ peer: deps
 fuzz:
 	@tools/deps.sh clang
 	@+$(MAKE) --no-print-directory MODE=fuzz CC=clang BUILD=$(FUZZ_BUILD) fuzzers
-	@tests/fuzz/run.sh $(FUZZ_BUILD)/tests/fuzz $(FUZZ_SECONDS) $(FUZZ)
+	@tests/fuzz/fuzz_all.sh $(FUZZ_BUILD)/tests/fuzz $(FUZZ_SECONDS) $(FUZZ)
 fuzzers: $(FUZZ:%=$(BUILD)/tests/fuzz/fuzz_%)
 
 # ---- showing ----

@@ -20,7 +20,7 @@ static void read_shape(struct hf_reader *r, struct deepseek4_params *p)
     p->IH = hf_int(r, "index_n_heads", 1, 65536);
     p->ID = hf_int(r, "index_head_dim", 1, 65536);
     p->IK = hf_int(r, "index_topk", 1, max);
-    p->n = hf_int(r, "hc_mult", 1, 16);
+    p->n = hf_int(r, "hc_mult", 1, 64);
     p->iters = hf_int(r, "hc_sinkhorn_iters", 1, 1000);
     p->hc_eps = (float)hf_float(r, "hc_eps", 0, 0.1);
     p->rms_eps = (float)hf_float(r, "rms_norm_eps", 0, 0.1);

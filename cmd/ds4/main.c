@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/std_streams.h"
-#include "chat.h"
+#include "talk.h"
 #include "diagnose.h"
 #include "generate.h"
 #include "options.h"
@@ -34,8 +34,7 @@ static int prompt_tokens(const ds4_engine *g, const struct options *o, const cha
     if (*o->system) m[k++] = (struct ds4_message){.role = DS4_SYSTEM, .text = o->system, .n_text = strlen(o->system)};
     m[k++] = (struct ds4_message){.role = DS4_USER, .text = text, .n_text = n};
     const int rc = ds4_chat_tokens(g, m, k, o->think, o->ctx, out, &used, e);
-    if (!rc && used != o->think)
-        fprintf(stderr, "ds4: --think-max needs a context of 393216 tokens; thinking as usual\n");
+    if (!rc) options_note_thinking(o, used);
     *thinking = !rc && used != DS4_THINK_OFF;
     return rc;
 }
@@ -95,7 +94,7 @@ static int run(ds4_engine *g, const struct options *o, struct ds4_error *e)
         ds4_engine_info(g, &info);
         rc = diagnose_ids(o->token_ids, info.n_vocab, &t, e);
     } else if (!o->prompt && !o->prompt_file && isatty(STDIN_FILENO)) {
-        if (!o->dump_tokens && !o->logits_out) return chat_run(g, o, e);
+        if (!o->dump_tokens && !o->logits_out) return talk_run(g, o, e);
         snprintf(e->message, sizeof e->message, "no prompt; give -p TEXT, --prompt-file FILE or --token-ids LIST");
         rc = e->code = DS4_E_ARG;
     } else {

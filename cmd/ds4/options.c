@@ -268,3 +268,10 @@ int options_parse(int argc, char **argv, struct options *o)
     if (!a.bad && !o->help) check(&a, o);
     return a.bad ? 2 : 0;
 }
+
+void options_note_thinking(const struct options *o, enum ds4_think used)
+{
+    if (used == o->think) return;
+    fprintf(stderr, "ds4: a context of %d tokens is too small for --think-max (see --help); thinking as usual\n",
+            o->ctx);
+}

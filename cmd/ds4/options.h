@@ -25,5 +25,7 @@ struct options {
 /* 0, or the exit status 2 after a message. */
 int options_parse(int argc, char **argv, struct options *o);
 void options_help(void);
+/* Tells the user where the thinking that was asked for does not fit the context. */
+void options_note_thinking(const struct options *o, enum ds4_think used);
 
 #endif

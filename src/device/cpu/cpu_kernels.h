@@ -5,7 +5,7 @@
 #include "device/device.h"
 
 enum { CPU_TILE = 64 };        /* rows of a tile of "stripes" */
-enum { CPU_MAX_STREAMS = 16 }; /* hyper-connection streams that hc_expand can take */
+enum { CPU_MAX_STREAMS = 64 }; /* hyper-connection streams that hc_expand can take */
 
 /* Visible rows of a query in tiles; rows are decoded and padded with zeros to width (a multiple of 16). */
 struct cpu_scores {

@@ -1,4 +1,4 @@
-#include "chat.h"
+#include "talk.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "generate.h"
 
 /* The transcript is an exact list of tokens: a turn only ever adds to it. */
-struct chat {
+struct talk {
     ds4_engine *g;
     ds4_session *s;
     const struct options *o;
@@ -20,7 +20,7 @@ struct chat {
 };
 
 /* libedit writes past its buffers where a line has room for a few characters only: below this width lines are read
- * without editing, and a window that shrinks is noticed between two lines (chat_run blocks the signal). */
+ * without editing, and a window that shrinks is noticed between two lines (talk_run blocks the signal). */
 enum { NARROWEST = 20 };
 
 static bool is_narrow(void)
@@ -53,7 +53,7 @@ static void use_utf8(void)
 }
 
 /* Adds a user turn; the first one brings the system text along. */
-static int turn_begin(struct chat *c, const char *text, size_t n, bool *thinking, struct ds4_error *e)
+static int turn_begin(struct talk *c, const char *text, size_t n, bool *thinking, struct ds4_error *e)
 {
     const struct options *o = c->o;
     struct ds4_message m[2];
@@ -64,12 +64,13 @@ static int turn_begin(struct chat *c, const char *text, size_t n, bool *thinking
     m[k++] = (struct ds4_message){.role = DS4_USER, .text = text, .n_text = n};
     const int rc = c->closed ? ds4_chat_next_tokens(c->g, m, k, o->think, o->ctx, &c->history, &used, e)
                              : ds4_chat_tokens(c->g, m, k, o->think, o->ctx, &c->history, &used, e);
+    if (!rc && !c->closed) options_note_thinking(o, used);
     *thinking = used != DS4_THINK_OFF;
     return rc;
 }
 
 /* A turn that fails leaves the transcript as it was. */
-static void turn(struct chat *c, const char *text, size_t n)
+static void turn(struct talk *c, const char *text, size_t n)
 {
     struct ds4_error e = {0};
     struct generate_result r = {0};
@@ -92,9 +93,9 @@ static void turn(struct chat *c, const char *text, size_t n)
     generate_print_speed(&r);
 }
 
-int chat_run(ds4_engine *g, const struct options *o, struct ds4_error *e)
+int talk_run(ds4_engine *g, const struct options *o, struct ds4_error *e)
 {
-    struct chat c = {.g = g, .o = o};
+    struct talk c = {.g = g, .o = o};
     const int rc = ds4_session_create(g, o->ctx, &c.s, e);
     if (rc) return rc;
     use_utf8();
