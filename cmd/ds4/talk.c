@@ -39,7 +39,6 @@ static char *prompt_text(EditLine *el)
 static const char *read_line(EditLine *el, int *n)
 {
     const bool narrow = is_narrow();
-    if (!narrow) el_resize(el);
     el_set(el, EL_EDITMODE, !narrow);
     generate_reset_interrupt();
     return el_gets(el, n);
@@ -106,6 +105,7 @@ int talk_run(ds4_engine *g, const struct options *o, struct ds4_error *e)
     el_set(el, EL_PROMPT, prompt_text);
     el_set(el, EL_EDITOR, "emacs");
     el_set(el, EL_HIST, history, lines);
+    el_set(el, EL_BIND, "^@", "em-delete-or-list", NULL); /* a Ctrl-D that came before the line was read */
     el_set(el, EL_SIGNAL, 1);
     generate_catch_interrupts();
     sigset_t resizes;
