@@ -65,10 +65,10 @@ case $needs in
     foreign="dpkg --add-architecture arm64"
     ;;
 esac
-packages=
+packages= lists=
 for n in $needs; do packages="$packages $(package $manager "$n")"; done
 case $manager in
-apt-get) install="apt-get install -y$packages" ;;
+apt-get) install="apt-get install -y$packages" lists="apt-get update -q" ;; # containers come without package lists
 dnf) install="dnf install -y$packages" ;;
 pacman) install="pacman -S --noconfirm --needed$packages" ;;
 apk) install="apk add$packages" ;;
@@ -80,16 +80,16 @@ if [ "$manager" != brew ] && [ "$(id -u)" != 0 ]; then
     root="sudo "
     # Without a terminal sudo cannot ask; then it must be allowed without a password.
     if ! command -v sudo >/dev/null 2>&1 || { [ ! -t 0 ] && ! sudo -n true 2>/dev/null; }; then
-        echo "deps: missing packages; as root type:  $install" >&2
+        echo "deps: missing packages; as root type:  ${lists:+$lists && }$install" >&2
         exit 1
     fi
 fi
 echo "deps: ${foreign:+$root$foreign; }$root$install"
 [ -z "$foreign" ] || $root$foreign || exit 1
-[ "$manager" = apt-get ] && ${root}apt-get update -q >"$here/out" 2>&1
+[ -n "$lists" ] && $root$lists >"$here/out" 2>&1
 if ! $root$install >"$here/out" 2>&1; then
     tail -n 5 "$here/out" >&2
-    echo "deps: that failed; please type:  $root$install" >&2
+    echo "deps: that failed; please type:  ${lists:+$root$lists && }$root$install" >&2
     exit 1
 fi
 left=$(missing "$@")
