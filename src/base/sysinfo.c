@@ -4,10 +4,12 @@
  * groups on the way from there up to the mount point apply. Inside a container the named path may not exist below the
  * mount point; then the folders that do exist hold the limits, so missing ones are passed over. */
 #include "base/sysinfo_internal.h"
+#include "base/sysinfo.h"
 #include "base/str.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #ifdef __linux__
 #include <sched.h>
 #endif
@@ -264,4 +266,47 @@ int sysinfo_threads(const char *root)
     const int quota = sysinfo_quota(root);
     if (quota && quota < n) n = quota;
     return n > 0 ? n : 1;
+}
+
+/* ---------------------------------------------------------------- for reports */
+
+/* The word in brackets of "always [madvise] never". */
+static void chosen_word(const char *root, const char *name, char *word, size_t size)
+{
+    struct str s = {0};
+    const char *p = read_in(root, name, &s) ? strchr(str_c(&s), '[') : NULL;
+    const size_t n = p ? strcspn(p + 1, "]") : 0;
+    if (n && n < size) memcpy(word, p + 1, n), word[n] = 0;
+    str_free(&s);
+}
+
+static void read_meminfo(const char *root, struct sysinfo *r)
+{
+    struct str s = {0};
+    uint64_t kib = 0, page = 0;
+    if (read_in(root, "proc/meminfo", &s)) {
+        if (find_u64(str_c(&s), "MemTotal:", &kib)) r->memory = kib * 1024;
+        if (find_u64(str_c(&s), "Hugepagesize:", &page)) r->huge_page = page * 1024;
+        find_u64(str_c(&s), "HugePages_Total:", &r->huge_total);
+        find_u64(str_c(&s), "HugePages_Free:", &r->huge_free);
+    }
+    str_free(&s);
+}
+
+void sysinfo_read(const char *root, struct sysinfo *r)
+{
+    *r = (struct sysinfo){.processors = (int)sysconf(_SC_NPROCESSORS_ONLN), .group_left = UINT64_MAX};
+#ifndef __APPLE__
+    bool allowed[MAX_CPUS] = {0};
+    if (affinity(allowed)) {
+        for (int c = 0; c < MAX_CPUS; c++) r->allowed += allowed[c];
+        r->cores = sysinfo_cores(root, allowed, MAX_CPUS);
+    }
+#endif
+    r->quota = sysinfo_quota(root);
+    machine_memory(root, &r->memory_free);
+    read_meminfo(root, r);
+    walk_groups(root, "memory", memory_group, &r->group_left);
+    if (r->memory && r->group_left >= r->memory) r->group_left = UINT64_MAX; /* how v1 says "none" */
+    chosen_word(root, "sys/kernel/mm/transparent_hugepage/enabled", r->transparent, sizeof r->transparent);
 }

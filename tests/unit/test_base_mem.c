@@ -12,6 +12,7 @@
 #include "../support/temp_files.h"
 #include "base/mem.h"
 #include "base/pool.h"
+#include "base/sysinfo.h"
 #include "base/sysinfo_internal.h"
 
 static void arithmetic_refuses_overflow(void **state)
@@ -194,6 +195,32 @@ static void cores_count_siblings_once(void **state)
     assert_int_equal(sysinfo_cores(root, allowed, 10), 3);
 }
 
+/* A report of a made-up machine; a limit beyond its memory is none. */
+static void report_of_the_machine(void **state)
+{
+    struct sysinfo r;
+    sysinfo_read(root, &r);
+    assert_true(r.processors >= 1 && r.allowed >= 1 && r.cores >= 1 && r.cores <= r.allowed);
+    assert_true(r.memory == 0 && r.memory_free == 0 && r.group_left == UINT64_MAX && r.huge_page == 0);
+    assert_string_equal(r.transparent, "");
+    put("proc/meminfo", "MemTotal:       16000 kB\nMemAvailable:    8000 kB\nHugePages_Total:      7\n"
+                        "HugePages_Free:       5\nHugepagesize:      2048 kB\n");
+    put("proc/self/cgroup", "7:memory:/x\n4:cpu:/x\n");
+    put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+    put(CG "memory/x/memory.limit_in_bytes", "9223372036854771712\n");
+    put(CG "cpu/x/cpu.cfs_quota_us", "400000\n");
+    put(CG "cpu/x/cpu.cfs_period_us", "100000\n");
+    sysinfo_read(root, &r);
+    assert_true(r.memory == 16000 * 1024 && r.memory_free == 8000 * 1024 && r.group_left == UINT64_MAX);
+    assert_true(r.huge_page == 2048 * 1024 && r.huge_total == 7 && r.huge_free == 5);
+    assert_int_equal(r.quota, 4);
+    assert_string_equal(r.transparent, "madvise");
+    put(CG "memory/x/memory.limit_in_bytes", "2000000\n");
+    put(CG "memory/x/memory.usage_in_bytes", "500000\n");
+    sysinfo_read(root, &r);
+    assert_true(r.group_left == 1500000);
+}
+
 static void this_machine_has_memory_and_a_core(void **state)
 {
     assert_true(mem_available() > 0);
@@ -216,6 +243,7 @@ int main(void)
         IN_ROOT(quota_v2),
         IN_ROOT(quota_v1),
         IN_ROOT(cores_count_siblings_once),
+        IN_ROOT(report_of_the_machine),
         cmocka_unit_test(this_machine_has_memory_and_a_core),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
