@@ -66,7 +66,8 @@ void ds4_engine_close(ds4_engine *g); /* its sessions must be freed before */
 struct ds4_model_info {
     const char *name, *family, *dialect, *backend, *isa;
     int n_layers, n_vocab, ctx_max, threads, prefill_chunk;
-    int draft_max; /* most tokens of ds4_session_draft */
+    int draft_max;  /* most tokens of ds4_session_draft */
+    int quant_bits; /* of a weight of the routed experts, on average, rounded down; 0: no such experts */
 };
 void ds4_engine_info(const ds4_engine *g, struct ds4_model_info *info);
 
@@ -77,6 +78,7 @@ struct ds4_memory_plan {
     uint64_t session;     /* per session of ctx tokens, anchors apart */
     uint64_t anchors;     /* per session */
     uint64_t total, available;
+    uint64_t active; /* of the weights: what decoding one token reads */
     int sessions, ctx;
 };
 void ds4_engine_plan(const ds4_engine *g, struct ds4_memory_plan *plan);

@@ -216,5 +216,6 @@ uint64_t engine_session_promise(const struct ds4_engine *g, int ctx);
 /* Counts a session of this size in. ERR_MEMORY if it does not fit beside the others. */
 int engine_promise(struct ds4_engine *g, uint64_t bytes, struct err *e);
 void engine_plan_text(const struct ds4_engine *g, struct str *out);
+int engine_quant_bits(const struct ds4_engine *g); /* of struct ds4_model_info */
 
 #endif

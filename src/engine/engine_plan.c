@@ -49,6 +49,20 @@ static void weight_bytes(const struct ds4_engine *g, struct ds4_memory_plan *p)
         *(v->file < 0 ? &p->weights_own : &p->weights) += tensor_view_bytes(v);
         if (v->ne[2] == 1) p->weights_own += g->dev->op->mat_bytes(g->dev, v);
     }
+    p->active = g->canonical ? g->family->active_bytes(g->model, g->canonical) : 0;
+}
+
+int engine_quant_bits(const struct ds4_engine *g)
+{
+    double bits = 0, values = 0;
+    for (int i = 0; g->canonical && i < canonical_n_tensors(g->canonical); i++) {
+        const struct tensor_view *v;
+        canonical_tensor_at(g->canonical, i, &v);
+        if (v->ne[2] == 1) continue;
+        bits += 8 * (double)tensor_view_bytes(v);
+        values += (double)v->ne[0] * (double)v->ne[1] * (double)v->ne[2];
+    }
+    return values > 0 ? (int)(bits / values) : 0;
 }
 
 /* What must be in memory beside sessions of ctx tokens. */

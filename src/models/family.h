@@ -51,6 +51,9 @@ struct family {
     int (*n_layers)(const void *model);
     int (*n_vocab)(const void *model);
     void (*describe)(const void *model, struct str *out); /* shape, for --inspect */
+    /* Bytes of the weights that decoding one token reads: of the routed experts those it is sent to, of tables by token
+     * one row. */
+    uint64_t (*active_bytes)(const void *model, const struct canonical *c);
 
     /* Parts of the carry for n_rows rows; returns their number, at most CARRY_PARTS. Part 0 is what TAP_LAYER_OUT
      * shows. */

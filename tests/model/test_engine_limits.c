@@ -12,8 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "../support/engine_kit.h"
+#include "../support/synth_model.h"
 #include "base/clock.h"
 #include "engine/engine_internal.h"
+#include "gguf/gguf.h"
 
 /* ---------------------------------------------------------------- cancellation */
 
@@ -357,6 +359,34 @@ static void fill(ds4_engine *g, ds4_session **s, int n, int ctx)
     free(ids);
 }
 
+/* Weights that a token reads, by the letters of the model's shape: of the file's tensors all but the rows of tables and
+ * the experts that belong to other tokens and choices. */
+static void test_active_weights(void **state)
+{
+    static const int bits[KIT_MODEL_COUNT] = {[KIT_F16] = 16, [KIT_Q8] = 8, [KIT_Q2] = 2};
+    const struct synth_shape s = synth_tiny();
+    const uint64_t V = (uint64_t)s.V, K = (uint64_t)s.K, L = (uint64_t)s.L, others = (uint64_t)(s.E - s.K);
+    const uint64_t row = 64 / 32 * 34; /* Q8_0, D = F = 64 */
+    struct ds4_model_info info;
+    struct ds4_memory_plan p;
+    struct gguf *file;
+    uint64_t all = 0;
+    assert_int_equal(gguf_open(kit_path(KIT_Q8), &file, NULL), 0);
+    for (uint64_t i = 0; i < gguf_n_tensors(file); i++) all += gguf_tensor_at(file, i)->bytes;
+    gguf_close(file);
+    for (int m = 0; m < KIT_MODEL_COUNT; m++) {
+        const struct ds4_options o = kit_options((enum kit_model)m);
+        ds4_engine *g = kit_open(&o);
+        ds4_engine_info(g, &info);
+        ds4_engine_plan(g, &p);
+        ds4_engine_close(g);
+        assert_int_equal(info.quant_bits, bits[m]);
+        if (m == KIT_Q8)
+            assert_true(p.active ==
+                        all - (V - 1) * row - (uint64_t)s.hash * (V - 1) * K * 4 - L * 3 * others * 64 * row);
+    }
+}
+
 /* What is really taken, with all sessions full, stays within the plan, and the plan is not made up. */
 static void test_plan_holds(void **state)
 {
@@ -550,12 +580,19 @@ static int clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cancel_prefill), cmocka_unit_test(test_cancel_at_every_layer),
-        cmocka_unit_test(test_cancel_waiting), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_damaged_file),   cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_plan_holds),     cmocka_unit_test(test_options),
-        cmocka_unit_test(test_arguments),      cmocka_unit_test(test_info),
-        cmocka_unit_test(test_text),           cmocka_unit_test(test_log),
+        cmocka_unit_test(test_cancel_prefill),
+        cmocka_unit_test(test_cancel_at_every_layer),
+        cmocka_unit_test(test_cancel_waiting),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_damaged_file),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_active_weights),
+        cmocka_unit_test(test_plan_holds),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_info),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_log),
     };
     return cmocka_run_group_tests(tests, NULL, clean);
 }

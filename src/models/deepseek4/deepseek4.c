@@ -81,6 +81,7 @@ const struct family deepseek4_family = {
     .n_layers = n_layers,
     .n_vocab = n_vocab,
     .describe = describe,
+    .active_bytes = deepseek4_active_bytes,
     .carry = carry,
     .scratch_bytes = deepseek4_scratch_bytes,
     .scratch_create = deepseek4_scratch_create,

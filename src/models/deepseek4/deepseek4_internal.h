@@ -83,6 +83,7 @@ struct deepseek4_model {
 
 int deepseek4_weights_bind(const struct canonical *c, struct deepseek4_model *m, struct err *e);
 void deepseek4_weights_free(struct deepseek4_model *m);
+uint64_t deepseek4_active_bytes(const void *model, const struct canonical *c);
 
 /* ---------------------------------------------------------------- scratch: rows of one layer call, T = most rows */
 
