@@ -38,6 +38,7 @@ CMD_LIB  := $(BUILD)/libcmd.a
 CMD_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/main.c,$(wildcard cmd/*/*.c)))
 LIBS_ds4      := -ledit
 LIBS_ds4-gguf := -ljansson
+LIBS_test_diagnostics := -ljansson
 
 BENCH_BIN := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 # A fuzz target is one file with LLVMFuzzerTestOneInput. With replay.c it runs its corpus as a plain test; with clang it fuzzes.
@@ -98,7 +99,7 @@ $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/r
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(CMD_LIB) $(SUP_LIB) $(LIB)
 	$(CC) $(ALL_LDFLAGS) $^ -o $@ -ljansson $(LIBS)
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(SUP_LIB) $(LIB)
-	$(CC) $(ALL_LDFLAGS) $^ -o $@ -lcmocka $(LIBS)
+	$(CC) $(ALL_LDFLAGS) $^ -o $@ -lcmocka $(LIBS_$(@F)) $(LIBS)
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)
 	$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS)
 

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
-#include "base/mem.h"
+#include "failure.h"
+#include "token_list.h"
 
 void diagnose_tokens(const ds4_engine *g, const struct ds4_tokens *t)
 {
@@ -20,29 +21,17 @@ void diagnose_tokens(const ds4_engine *g, const struct ds4_tokens *t)
     }
 }
 
-static int fail(struct ds4_error *e, int code, const char *message)
-{
-    e->code = code;
-    snprintf(e->message, sizeof e->message, "%s", message);
-    return code;
-}
-
 int diagnose_ids(const char *list, int n_vocab, struct ds4_tokens *out, struct ds4_error *e)
 {
     for (const char *p = list; *p;) {
         char *end;
         const long v = strtol(p, &end, 10);
-        if (end == p || (*end && *end != ',') || v < 0 || v >= n_vocab) {
-            fail(e, DS4_E_ARG, "");
-            snprintf(e->message, sizeof e->message, "--token-ids: '%.20s' is not an id from 0 to %d", p, n_vocab - 1);
-            return DS4_E_ARG;
-        }
-        out->p = mem_grow(out->p, (out->n + 1) * sizeof *out->p);
-        out->cap = out->n + 1;
-        out->p[out->n++] = (int32_t)v;
+        if (end == p || (*end && *end != ',') || v < 0 || v >= n_vocab)
+            return failure(e, DS4_E_ARG, "--token-ids: '%.20s' is not an id from 0 to %d", p, n_vocab - 1);
+        token_list_add(out, (int32_t)v);
         p = *end ? end + 1 : end;
     }
-    return out->n ? 0 : fail(e, DS4_E_ARG, "--token-ids: the list is empty");
+    return out->n ? 0 : failure(e, DS4_E_ARG, "--token-ids: the list is empty");
 }
 
 static int write_rows(ds4_engine *g, ds4_session *s, const struct ds4_tokens *t, struct file_writer *w,
@@ -55,7 +44,7 @@ static int write_rows(ds4_engine *g, ds4_session *s, const struct ds4_tokens *t,
         const int rc = ds4_session_sync(s, t->p, (int)i + 1, NULL, NULL, NULL, e);
         if (rc) return rc;
         if (file_writer_put(w, ds4_session_logits(s), (size_t)info.n_vocab * sizeof(float), &err))
-            return fail(e, err.code, err.msg);
+            return failure_of(e, &err);
     }
     return 0;
 }
@@ -67,12 +56,12 @@ int diagnose_logits(ds4_engine *g, int ctx, const struct ds4_tokens *t, const ch
     struct err err = {0};
     int rc = ds4_session_create(g, ctx, &s, e);
     if (rc) return rc;
-    if (file_writer_open(path, &w, &err)) rc = fail(e, err.code, err.msg);
+    if (file_writer_open(path, &w, &err)) rc = failure_of(e, &err);
     if (!rc) rc = write_rows(g, s, t, w, e);
     if (rc)
         file_writer_abort(w);
     else if (file_writer_commit(w, &err))
-        rc = fail(e, err.code, err.msg);
+        rc = failure_of(e, &err);
     ds4_session_free(s);
     return rc;
 }

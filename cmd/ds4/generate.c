@@ -7,7 +7,8 @@
 #include <unistd.h>
 #include "answer.h"
 #include "base/clock.h"
-#include "base/mem.h"
+#include "failure.h"
+#include "token_list.h"
 
 static volatile sig_atomic_t interrupted;
 static ds4_session *volatile running; /* what an interrupt cancels */
@@ -48,15 +49,6 @@ static void show_progress(void *arg, int done, int total)
     if (terminal && done == total) fputs("\r\033[K", stderr);
 }
 
-static void append(struct ds4_tokens *t, int32_t id)
-{
-    if (t->n == t->cap) {
-        t->cap = t->cap ? 2 * t->cap : 256;
-        t->p = mem_grow(t->p, t->cap * sizeof *t->p);
-    }
-    t->p[t->n++] = id;
-}
-
 /* One token more in the session. */
 static int advance(ds4_engine *g, ds4_session *s, int32_t id, struct ds4_error *e)
 {
@@ -81,8 +73,7 @@ static int prefill(ds4_session *s, const struct ds4_tokens *history, struct gene
 
 static int output_error(struct ds4_error *e)
 {
-    snprintf(e->message, sizeof e->message, "standard output: cannot write: %s", strerror(errno));
-    return e->code = DS4_E_IO;
+    return failure(e, DS4_E_IO, "standard output: cannot write: %s", strerror(errno));
 }
 
 int generate_answer(ds4_engine *g, ds4_session *s, const struct options *o, bool thinking, struct ds4_tokens *history,
@@ -104,7 +95,7 @@ int generate_answer(ds4_engine *g, ds4_session *s, const struct options *o, bool
             rc = output_error(e);
             break;
         }
-        append(history, id);
+        token_list_add(history, id);
         r->generated++;
         if (ds4_session_length(s) + 1 >= ds4_session_ctx(s)) break;
         if (r->generated == o->n_tokens) break;

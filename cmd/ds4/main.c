@@ -6,10 +6,15 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/std_streams.h"
-#include "talk.h"
+#include "consistency.h"
 #include "diagnose.h"
+#include "doctor.h"
+#include "dump_json.h"
+#include "failure.h"
 #include "generate.h"
 #include "options.h"
+#include "perplexity.h"
+#include "talk.h"
 
 static void log_line(void *arg, int level, const char *subject, const char *text)
 {
@@ -57,12 +62,12 @@ static int answer_prompt(ds4_engine *g, const struct options *o, struct ds4_toke
 static int run_tokens(ds4_engine *g, const struct options *o, struct ds4_tokens *t, bool thinking, struct ds4_error *e)
 {
     if (o->dump_tokens) return diagnose_tokens(g, t), 0;
-    if (t->n >= (size_t)o->ctx) {
-        snprintf(e->message, sizeof e->message, "the prompt has %zu tokens, the context %d; give a larger --ctx", t->n,
-                 o->ctx);
-        return e->code = DS4_E_LIMIT;
-    }
+    if (t->n >= (size_t)o->ctx)
+        return failure(e, DS4_E_LIMIT, "the prompt has %zu tokens, the context %d; give a larger --ctx", t->n, o->ctx);
     if (o->logits_out) return diagnose_logits(g, o->ctx, t, o->logits_out, e);
+    if (o->dump_logits) return dump_logits(g, o, t, e);
+    if (o->dump_logprobs) return dump_logprobs(g, o, t, e);
+    if (o->decode_consistency >= 0) return consistency_run(g, o, t, e);
     return answer_prompt(g, o, t, thinking, e);
 }
 
@@ -81,6 +86,12 @@ static int read_prompt(const struct options *o, char **text, size_t *n, struct d
     return e->code = err.code;
 }
 
+/* Options that look at a prompt need one; others chat where there is none. */
+static bool wants_prompt(const struct options *o)
+{
+    return o->dump_tokens || o->logits_out || o->dump_logits || o->dump_logprobs || o->decode_consistency >= 0;
+}
+
 static int run(ds4_engine *g, const struct options *o, struct ds4_error *e)
 {
     struct ds4_tokens t = {0};
@@ -88,15 +99,15 @@ static int run(ds4_engine *g, const struct options *o, struct ds4_error *e)
     char *text = NULL;
     size_t n = 0;
     int rc;
-    if (o->inspect) return fputs(ds4_engine_report(g), stdout), 0;
+    if (o->inspect && !o->dump_tokens) return fputs(ds4_engine_report(g), stdout), 0;
+    if (o->perplexity_file && !o->dump_tokens) return perplexity_run(g, o, e);
     if (o->token_ids) {
         struct ds4_model_info info;
         ds4_engine_info(g, &info);
         rc = diagnose_ids(o->token_ids, info.n_vocab, &t, e);
     } else if (!o->prompt && !o->prompt_file && isatty(STDIN_FILENO)) {
-        if (!o->dump_tokens && !o->logits_out) return talk_run(g, o, e);
-        snprintf(e->message, sizeof e->message, "no prompt; give -p TEXT, --prompt-file FILE or --token-ids LIST");
-        rc = e->code = DS4_E_ARG;
+        if (!wants_prompt(o)) return talk_run(g, o, e);
+        rc = failure(e, DS4_E_ARG, "no prompt; give -p TEXT, --prompt-file FILE or --token-ids LIST");
     } else {
         rc = read_prompt(o, &text, &n, e);
         if (!rc) rc = prompt_tokens(g, o, text, n, &t, &thinking, e);
@@ -120,8 +131,8 @@ static int start(struct options *o)
     o->engine.report_only = o->inspect || o->dump_tokens;
     o->engine.log = log_line;
     o->engine.log_arg = o;
-    int rc = ds4_engine_open(&o->engine, &g, &e);
-    if (!rc) {
+    int rc = o->doctor ? doctor_run(o, &e) : ds4_engine_open(&o->engine, &g, &e);
+    if (!rc && !o->doctor) {
         ds4_engine_plan(g, &plan);
         o->ctx = plan.ctx;
         rc = run(g, o, &e);

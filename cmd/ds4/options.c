@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "base/args.h"
 #include "base/clock.h"
+#include "dump_json.h"
 
 /* Every option: its names, the name of its value (NULL: a switch), what help says. */
 enum option_id {
@@ -32,10 +33,16 @@ enum option_id {
     O_BACKEND,
     O_ISA,
     O_KV_SIM,
+    O_PERPLEXITY,
+    O_CONSISTENCY,
+    O_DOCTOR,
     O_INSPECT,
     O_DUMP_TOKENS,
     O_TOKEN_IDS,
     O_LOGITS_OUT,
+    O_DUMP_LOGITS,
+    O_DUMP_LOGPROBS,
+    O_TOP_LOGPROBS,
     O_VERBOSE,
     O_HELP,
     O_COUNT
@@ -71,11 +78,20 @@ static const struct option table[O_COUNT] = {
     [O_ISA] = {"--isa", NULL, "NAME", "kernels of the cpu backend (the best the processor has); scalar: portable C"},
     [O_KV_SIM] = {"--kv-sim", NULL, "on|off",
                   "the model's FP8/FP4 rounding of stored rows (on); off keeps rows in F32"},
+    [O_PERPLEXITY] = {"--perplexity-file", NULL, "FILE",
+                      "print how probable a text is; -n: most tokens that are scored", "Checking model and machine"},
+    [O_CONSISTENCY] = {"--decode-consistency", NULL, "N",
+                       "compare N tokens computed one by one with the same tokens as one prompt"},
+    [O_DOCTOR] = {"--doctor", NULL, NULL, "measure the machine, with -m also what to expect of the model"},
     [O_INSPECT] = {"--inspect", NULL, NULL, "print what the file is and the memory plan, and leave", "Looking closer"},
     [O_DUMP_TOKENS] = {"--dump-tokens", NULL, NULL, "print the tokens of the prompt as they would be sent, and leave"},
     [O_TOKEN_IDS] = {"--token-ids", NULL, "LIST", "evaluate these token ids (\"0,5,6\") instead of a prompt"},
     [O_LOGITS_OUT] = {"--logits-out", NULL, "FILE",
                       "write the logits after every prompt token: float32 [tokens][vocabulary]"},
+    [O_DUMP_LOGITS] = {"--dump-logits", NULL, "FILE", "write the logits after the prompt as JSON"},
+    [O_DUMP_LOGPROBS] = {"--dump-logprobs", NULL, "FILE",
+                         "write a greedy answer (-n) with the most probable tokens of each step as JSON"},
+    [O_TOP_LOGPROBS] = {"--logprobs-top-k", NULL, "N", "how many of them (20; at most 128)"},
     [O_VERBOSE] = {"-v", "--verbose", NULL, "log what is going on"},
     [O_HELP] = {"-h", "--help", NULL, "this text"},
 };
@@ -94,7 +110,8 @@ static const char
         "Examples:\n"
         "  ds4 -m model.gguf\n"
         "  ds4 -m model.gguf -p \"Why is the sky blue?\" --nothink --temp 0\n"
-        "  ds4 -m model.gguf --inspect\n";
+        "  ds4 -m model.gguf --inspect\n"
+        "  ds4 -m model.gguf --doctor\n";
 
 static enum option_id option_find(const char *word)
 {
@@ -155,6 +172,27 @@ static void take_sampling(struct args *a, struct options *o, enum option_id id, 
         break;
     default:
         o->sampling.seed = args_u64(a, word);
+        break;
+    }
+}
+
+static void take_diagnostic(struct args *a, struct options *o, enum option_id id, const char *word)
+{
+    switch (id) {
+    case O_DUMP_LOGITS:
+        o->dump_logits = args_value(a, word);
+        break;
+    case O_DUMP_LOGPROBS:
+        o->dump_logprobs = args_value(a, word);
+        break;
+    case O_TOP_LOGPROBS:
+        o->logprobs_top_k = (int)args_int(a, word, 1, DUMP_TOP_MAX);
+        break;
+    case O_PERPLEXITY:
+        o->perplexity_file = args_value(a, word);
+        break;
+    default:
+        o->decode_consistency = (int)args_int(a, word, 0, INT32_MAX);
         break;
     }
 }
@@ -236,6 +274,16 @@ static void take(struct args *a, struct options *o, enum option_id id, const cha
     case O_LOGITS_OUT:
         o->logits_out = args_value(a, word);
         break;
+    case O_DUMP_LOGITS:
+    case O_DUMP_LOGPROBS:
+    case O_TOP_LOGPROBS:
+    case O_PERPLEXITY:
+    case O_CONSISTENCY:
+        take_diagnostic(a, o, id, word);
+        break;
+    case O_DOCTOR:
+        o->doctor = true;
+        break;
     case O_VERBOSE:
         o->verbose = true;
         break;
@@ -250,9 +298,12 @@ static void take(struct args *a, struct options *o, enum option_id id, const cha
 
 static void check(struct args *a, const struct options *o)
 {
-    if ((o->prompt != NULL) + (o->prompt_file != NULL) + (o->token_ids != NULL) > 1)
+    const int prompts = (o->prompt != NULL) + (o->prompt_file != NULL) + (o->token_ids != NULL);
+    if (prompts > 1)
         args_mistake(a, "give one of -p, --prompt-file and --token-ids");
-    else if (!o->n_models)
+    else if (prompts && o->perplexity_file)
+        args_mistake(a, "--perplexity-file takes no prompt");
+    else if (!o->n_models && !o->doctor)
         args_mistake(a, "no model; give one with -m FILE (see ds4 --help)");
 }
 
@@ -262,6 +313,8 @@ int options_parse(int argc, char **argv, struct options *o)
     *o = (struct options){.system = "You are a helpful assistant",
                           .n_tokens = 50000,
                           .think = DS4_THINK_HIGH,
+                          .logprobs_top_k = 20,
+                          .decode_consistency = -1,
                           .sampling = {.temperature = 1, .top_p = 1, .min_p = 0.05f}};
     o->sampling.seed = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32 ^ clock_ns();
     for (const char *word; (word = args_next(&a));) take(&a, o, option_find(word), word);

@@ -20,6 +20,10 @@ struct options {
     bool inspect, dump_tokens, verbose, help;
     const char *token_ids;  /* "0,5,6" */
     const char *logits_out; /* float32 [tokens][vocabulary] */
+    const char *dump_logits, *dump_logprobs, *perplexity_file;
+    int logprobs_top_k;
+    int decode_consistency; /* steps; -1: not asked for */
+    bool doctor;
 };
 
 /* 0, or the exit status 2 after a message. */

@@ -1,0 +1,24 @@
+/* Speeds of the machine, measured in well under a second each (the disk: two). All use the threads of the pool. */
+#ifndef DOCTOR_MEASURE_H
+#define DOCTOR_MEASURE_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/err.h"
+#include "base/pool.h"
+#include "quant/quant.h"
+
+/* Bytes per second of reading memory that no cache holds: the best of several passes over one block of bytes. */
+int measure_memory(struct pool *p, uint64_t bytes, double *bytes_per_s, struct err *e);
+/* Multiply-adds per second of Q8_0 weights with many rows of 8-bit activations, everything in the caches: what bounds a
+ * prompt, where memory bounds an answer. */
+int measure_products(struct pool *p, enum quant_isa isa, double *per_s, struct err *e);
+
+struct disk_speed {
+    double bytes_per_s;
+    uint64_t bytes; /* that were read */
+    bool cached;    /* the system does not let its cache be passed by: this may be the speed of memory */
+};
+/* Reads parts of a file, spread over its length. */
+int measure_disk(struct pool *p, const char *path, struct disk_speed *d, struct err *e);
+
+#endif

@@ -1,0 +1,126 @@
+/* Logits and log-probabilities as JSON. */
+#include "dump_json.h"
+#include <string.h>
+#include "base/file.h"
+#include "failure.h"
+#include "json_text.h"
+#include "token_list.h"
+
+static void put_token(struct str *out, const ds4_engine *g, int32_t id)
+{
+    const char *bytes;
+    const size_t n = ds4_token_bytes(g, id, &bytes);
+    str_printf(out, "{\"id\": %d, \"text\": ", id);
+    json_string(out, bytes, n);
+    str_puts(out, ", \"bytes\": [");
+    for (size_t i = 0; i < n; i++) str_printf(out, "%s%d", i ? ", " : "", (unsigned char)bytes[i]);
+    str_puts(out, "]}");
+}
+
+static int write_file(const char *path, const struct str *text, struct ds4_error *e)
+{
+    struct file_writer *w;
+    struct err err = {0};
+    if (file_writer_open(path, &w, &err)) return failure_of(e, &err);
+    if (file_writer_put(w, text->p, text->n, &err))
+        file_writer_abort(w);
+    else
+        file_writer_commit(w, &err);
+    return err.code ? failure_of(e, &err) : 0;
+}
+
+/* ---------------------------------------------------------------- logits */
+
+static void put_logits(struct str *out, const ds4_engine *g, const struct options *o, size_t n_prompt,
+                       const float *logits)
+{
+    struct ds4_model_info info;
+    ds4_engine_info(g, &info);
+    const int32_t top = token_greedy(logits, info.n_vocab);
+    str_puts(out, "{\n  \"source\": \"ds4\",\n  \"model\": ");
+    json_string(out, o->model[0], strlen(o->model[0]));
+    str_printf(out, ",\n  \"backend\": \"%s\",\n  \"quant_bits\": %d,\n", info.backend, info.quant_bits);
+    str_printf(out, "  \"prompt_tokens\": %zu,\n  \"ctx\": %d,\n  \"vocab\": %d,\n", n_prompt, o->ctx, info.n_vocab);
+    str_puts(out, "  \"argmax_token\": ");
+    put_token(out, g, top);
+    str_puts(out, ",\n  \"argmax_logit\": ");
+    json_float(out, (double)logits[top]);
+    str_puts(out, ",\n  \"logits\": [");
+    for (int i = 0; i < info.n_vocab; i++) {
+        str_puts(out, !i ? "\n    " : i % 8 ? ", " : ",\n    ");
+        json_float(out, (double)logits[i]);
+    }
+    str_puts(out, "\n  ]\n}\n");
+}
+
+int dump_logits(ds4_engine *g, const struct options *o, const struct ds4_tokens *prompt, struct ds4_error *e)
+{
+    ds4_session *s;
+    struct str text = {0};
+    int rc = ds4_session_create(g, o->ctx, &s, e);
+    if (rc) return rc;
+    rc = ds4_session_sync(s, prompt->p, (int)prompt->n, NULL, NULL, NULL, e);
+    if (!rc) {
+        put_logits(&text, g, o, prompt->n, ds4_session_logits(s));
+        rc = write_file(o->dump_logits, &text, e);
+    }
+    ds4_session_free(s);
+    str_free(&text);
+    return rc;
+}
+
+/* ---------------------------------------------------------------- log-probabilities */
+
+static void put_step(struct str *out, const ds4_engine *g, int step, int32_t selected, const float *logits, int top_k)
+{
+    struct ds4_model_info info;
+    struct ds4_logprob top[DUMP_TOP_MAX];
+    ds4_engine_info(g, &info);
+    const int n = ds4_top_logprobs(logits, info.n_vocab, top_k, top);
+    str_printf(out, "%s    {\"step\": %d, \"selected\": ", step ? ",\n" : "\n", step);
+    put_token(out, g, selected);
+    str_puts(out, ", \"top_logprobs\": [");
+    for (int i = 0; i < n; i++) {
+        str_puts(out, i ? ",\n      {\"token\": " : "\n      {\"token\": ");
+        put_token(out, g, top[i].id);
+        str_puts(out, ", \"logit\": ");
+        json_float(out, (double)logits[top[i].id]);
+        str_puts(out, ", \"logprob\": ");
+        json_float(out, (double)top[i].logprob);
+        str_puts(out, "}");
+    }
+    str_puts(out, "]}");
+}
+
+static int put_steps(struct str *out, const ds4_engine *g, ds4_session *s, const struct options *o,
+                     struct ds4_tokens *t, struct ds4_error *e)
+{
+    struct ds4_model_info info;
+    ds4_engine_info(g, &info);
+    for (int step = 0;; step++) {
+        const int rc = ds4_session_sync(s, t->p, (int)t->n, NULL, NULL, NULL, e);
+        if (rc) return rc;
+        const float *logits = ds4_session_logits(s);
+        const int32_t id = token_greedy(logits, info.n_vocab);
+        put_step(out, g, step, id, logits, o->logprobs_top_k);
+        token_list_add(t, id);
+        if (ds4_token_is_stop(g, id) || step + 1 == o->n_tokens || t->n >= (size_t)o->ctx) return 0;
+    }
+}
+
+int dump_logprobs(ds4_engine *g, const struct options *o, struct ds4_tokens *t, struct ds4_error *e)
+{
+    ds4_session *s;
+    struct str text = {0};
+    int rc = ds4_session_create(g, o->ctx, &s, e);
+    if (rc) return rc;
+    str_printf(&text, "{\n  \"source\": \"ds4\",\n  \"prompt_tokens\": %zu,\n  \"ctx\": %d,\n  \"top_k\": %d,\n", t->n,
+               o->ctx, o->logprobs_top_k);
+    str_puts(&text, "  \"steps\": [");
+    rc = put_steps(&text, g, s, o, t, e);
+    str_puts(&text, "\n  ]\n}\n");
+    if (!rc) rc = write_file(o->dump_logprobs, &text, e);
+    ds4_session_free(s);
+    str_free(&text);
+    return rc;
+}

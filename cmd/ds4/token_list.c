@@ -1,0 +1,18 @@
+/* Growing lists of ids; the greedy choice. */
+#include "token_list.h"
+#include "base/mem.h"
+
+void token_list_add(struct ds4_tokens *t, int32_t id)
+{
+    if (t->n == t->cap) {
+        t->cap = t->cap ? 2 * t->cap : 256;
+        t->p = mem_grow(t->p, t->cap * sizeof *t->p);
+    }
+    t->p[t->n++] = id;
+}
+
+int32_t token_greedy(const float *logits, int n_vocab)
+{
+    const struct ds4_sampling p = {.temperature = 0, .top_p = 1};
+    return ds4_sample(logits, n_vocab, &p, 0);
+}
