@@ -94,10 +94,10 @@ static int broken; /* tokens that are no text, seen so far */
 
 /* {id, text, bytes}: bytes are the token's, text the same if it is UTF-8, else each byte 128.. as the character of that
  * number. Only whole characters of two bytes occur beside ASCII here. */
-static void check_token(const json_t *j, int32_t id)
+static void check_token(const ds4_engine *g, const json_t *j, int32_t id)
 {
     const char *bytes, *text = string(j, "text");
-    const size_t n = ds4_token_bytes(engine, id, &bytes);
+    const size_t n = ds4_token_bytes(g, id, &bytes);
     const json_t *list = member(j, "bytes");
     assert_int_equal(integer(j, "id"), id);
     assert_int_equal(json_array_size(list), n);
@@ -151,7 +151,7 @@ static void dumped_logits(void **state)
     assert_int_equal(integer(j, "prompt_tokens"), t.n);
     assert_int_equal(integer(j, "ctx"), CTX);
     assert_int_equal(integer(j, "vocab"), n_vocab);
-    check_token(member(j, "argmax_token"), best(logits));
+    check_token(engine, member(j, "argmax_token"), best(logits));
     assert_true((float)number(j, "argmax_logit") == logits[best(logits)]);
     const json_t *list = member(j, "logits");
     assert_int_equal(json_array_size(list), n_vocab);
@@ -183,12 +183,12 @@ static void check_step(const json_t *step, const float *logits, int top_k)
     const json_t *top = member(step, "top_logprobs");
     const double sum = log_sum(logits);
     double last = INFINITY;
-    check_token(member(step, "selected"), best(logits));
+    check_token(engine, member(step, "selected"), best(logits));
     assert_int_equal(json_array_size(top), top_k);
     for (int i = 0; i < top_k; i++) {
         const json_t *entry = json_array_get(top, (size_t)i);
         const int id = integer(member(entry, "token"), "id");
-        check_token(member(entry, "token"), id);
+        check_token(engine, member(entry, "token"), id);
         if (!i) assert_int_equal(id, best(logits));
         assert_true((float)number(entry, "logit") == logits[id]);
         assert_true(number(entry, "logit") <= last);
@@ -244,9 +244,8 @@ static void broken_characters(void **state)
     const struct synth_shape shape = synth_tiny();
     struct err e = {0};
     json_t *j;
-    ds4_engine *demo = engine;
     assert_int_equal(synth_deepseek4(in_folder("tiny.gguf"), &shape, &e), 0);
-    engine = demo_engine_open(path, CTX);
+    ds4_engine *tiny = demo_engine_open(path, CTX);
     shell_expect(TEST_BUILD "/ds4 -m $FOLDER/tiny.gguf -c 64 --token-ids 5,6,7 --dump-logprobs $FOLDER/tiny.json "
                             "--logprobs-top-k 128 -n 2",
                  0, "");
@@ -255,12 +254,11 @@ static void broken_characters(void **state)
     broken = 0;
     for (size_t i = 0; i < json_array_size(top); i++) {
         const json_t *token = member(json_array_get(top, i), "token");
-        check_token(token, integer(token, "id"));
+        check_token(tiny, token, integer(token, "id"));
     }
     assert_true(broken > 10);
     json_decref(j);
-    ds4_engine_close(engine);
-    engine = demo;
+    ds4_engine_close(tiny);
 }
 
 static void dumps_end_with_the_context(void **state)
