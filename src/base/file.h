@@ -18,6 +18,8 @@ void file_map_close(struct file_map *m);
 const uint8_t *file_map_data(const struct file_map *m);
 uint64_t file_map_size(const struct file_map *m);
 const char *file_map_path(const struct file_map *m);
+/* Device and inode: equal for two mappings of one file, whatever links led to it. */
+void file_map_id(const struct file_map *m, uint64_t id[2]);
 /* True, and the offset of the first lost page, if a page of the mapping could not be read since it was opened. */
 bool file_map_lost(const struct file_map *m, uint64_t *offset);
 /* Asks the system to read a range ahead. */

@@ -28,7 +28,7 @@ struct map_slot {
 
 struct file_map {
     const uint8_t *data;
-    uint64_t size;
+    uint64_t size, id[2];
     char *path;
     struct map_slot *slot;
 };
@@ -118,22 +118,24 @@ static struct map_slot *slot_take(const void *data, uint64_t size)
     return s;
 }
 
-/* Size of the open file; checks that it can be mapped. */
-static int check_file(int fd, const char *path, uint64_t *size, struct err *e)
+/* Size and identity of the open file; checks that it can be mapped. */
+static int check_file(int fd, const char *path, uint64_t *size, uint64_t id[2], struct err *e)
 {
     struct stat st;
     if (fstat(fd, &st)) return file_error(e, path, "stat");
     if (!S_ISREG(st.st_mode)) return err_set(e, ERR_IO, "%s: not a regular file", path);
     if (st.st_size <= 0) return err_set(e, ERR_IO, "%s: the file is empty", path);
     *size = (uint64_t)st.st_size;
+    id[0] = (uint64_t)st.st_dev;
+    id[1] = (uint64_t)st.st_ino;
     if (*size > SIZE_MAX / 2) return err_set(e, ERR_IO, "%s: too large for this machine's address space", path);
     return 0;
 }
 
 static int map_fd(int fd, const char *path, struct file_map **out, struct err *e)
 {
-    uint64_t size = 0;
-    const int rc = check_file(fd, path, &size, e);
+    uint64_t size = 0, id[2] = {0};
+    const int rc = check_file(fd, path, &size, id, e);
     if (rc) return rc;
     void *data = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED) return file_error(e, path, "map");
@@ -143,7 +145,7 @@ static int map_fd(int fd, const char *path, struct file_map **out, struct err *e
         return err_set(e, ERR_LIMIT, "%s: more than %d files are mapped", path, MAX_MAPS);
     }
     struct file_map *m = mem_alloc(sizeof *m);
-    *m = (struct file_map){.data = data, .size = size, .path = mem_strdup(path), .slot = slot};
+    *m = (struct file_map){.data = data, .size = size, .id = {id[0], id[1]}, .path = mem_strdup(path), .slot = slot};
     *out = m;
     return 0;
 }
@@ -181,6 +183,12 @@ uint64_t file_map_size(const struct file_map *m)
 const char *file_map_path(const struct file_map *m)
 {
     return m->path;
+}
+
+void file_map_id(const struct file_map *m, uint64_t id[2])
+{
+    id[0] = m->id[0];
+    id[1] = m->id[1];
 }
 
 bool file_map_lost(const struct file_map *m, uint64_t *offset)

@@ -66,6 +66,27 @@ static void map_shows_the_file(void **state)
     file_map_close(NULL);
 }
 
+/* A link is its file, a copy is not. */
+static void map_knows_the_same_file(void **state)
+{
+    struct err e = {0};
+    struct file_map *m[3];
+    uint64_t id[3][2];
+    char linked[400];
+    put_bytes(100);
+    snprintf(linked, sizeof linked, "%s/link", folder);
+    assert_int_equal(symlink(path, linked), 0);
+    const char *const names[] = {path, linked, "Makefile"};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(file_map_open(names[i], &m[i], &e), 0);
+        file_map_id(m[i], id[i]);
+    }
+    assert_memory_equal(id[0], id[1], sizeof id[0]);
+    assert_memory_not_equal(id[0], id[2], sizeof id[0]);
+    for (int i = 0; i < 3; i++) file_map_close(m[i]);
+    assert_int_equal(unlink(linked), 0);
+}
+
 static void expect_refused(const char *name, const char *fragment)
 {
     struct err e = {0};
@@ -367,6 +388,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(map_shows_the_file),
+        IN_FOLDER(map_knows_the_same_file),
         IN_FOLDER(map_refuses_what_is_no_file),
         IN_FOLDER(truncated_file_reads_as_zeros),
         IN_FOLDER(other_bus_errors_keep_the_default_action),

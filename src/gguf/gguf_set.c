@@ -1,0 +1,246 @@
+/* Opening the files of a set, and what makes them one: names, numbers, counts (spec dialects 2.1). */
+#include "gguf/gguf_set.h"
+#include <inttypes.h>
+#include <string.h>
+#include "base/mem.h"
+#include "gguf/gguf_set_internal.h"
+#include "gguf/shard_name.h"
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int open_file(const char *path, struct gguf **g, struct err *e)
+{
+    struct err why = {0};
+    struct str command = {0};
+    char number[8];
+    int rc = gguf_open(path, g, &why);
+    if (rc == ERR_FORMAT && piece_name_parse(path, number, &command))
+        rc = err_set(e, ERR_MODEL, "%s is %s%s of a cut file; join them first: %s", path,
+                     *number ? "piece " : "a piece", number, str_c(&command));
+    else if (rc)
+        err_set(e, rc, "%s", why.msg);
+    str_free(&command);
+    return rc;
+}
+
+/* A number of the split set; *there false: the file does not have it. */
+static int split_number(const struct gguf *g, const char *key, uint64_t *v, bool *there, struct err *e)
+{
+    const struct gguf_kv *kv = gguf_kv_find(g, key);
+    *v = 0;
+    *there = kv != NULL;
+    if (!kv) return 0;
+    int rc = kv->type == GGUF_ARRAY ? err_set(e, ERR_FORMAT, "key %s is an array; it must be one integer", key)
+                                    : gguf_u64(kv, 0, v, e);
+    if (rc) err_wrap(e, "%s", gguf_path(g));
+    return rc;
+}
+
+/* 0: the file does not say. */
+static int split_count(const struct gguf *g, uint64_t *n, struct err *e)
+{
+    bool there;
+    return split_number(g, "split.count", n, &there, e);
+}
+
+/* What the file says of itself against its name. */
+static int check_shard(const struct gguf *g, int i, int n, struct err *e)
+{
+    uint64_t no, count;
+    bool has_no;
+    int rc = split_number(g, "split.no", &no, &has_no, e);
+    if (rc == 0) rc = split_count(g, &count, e);
+    if (rc) return rc;
+    if ((!count || count == (uint64_t)n) && (!has_no || no + 1 == (uint64_t)i)) return 0;
+    return err_set(e, ERR_MODEL,
+                   "%s: shard %d says it is %" PRIu64 " of %" PRIu64 "; its name says %d of %d: it is from another set",
+                   gguf_path(g), i, has_no ? no + 1 : (uint64_t)i, count ? count : (uint64_t)n, i, n);
+}
+
+/* Looks for all of them before any is opened. */
+static int check_siblings(const struct shard_name *name, struct err *e)
+{
+    struct str path = {0}, first = {0};
+    int missing = 0, number = 0;
+    for (int i = 1; i <= name->n; i++) {
+        if (i == name->no || shard_name_sibling(name, i, &path) || missing++) continue;
+        str_puts(&first, str_c(&path));
+        number = i;
+    }
+    if (missing == 1)
+        err_set(e, ERR_IO, "%s: shard %d of %d is missing", str_c(&first), number, name->n);
+    else if (missing)
+        err_set(e, ERR_IO, "%s: shard %d of %d is missing, and so %s %d other%s", str_c(&first), number, name->n,
+                missing == 2 ? "is" : "are", missing - 1, missing == 2 ? "" : "s");
+    str_free(&path);
+    str_free(&first);
+    return missing ? ERR_IO : 0;
+}
+
+static int room_for(struct gguf_set *s, int n, struct err *e)
+{
+    s->file = mem_try((size_t)n * sizeof(struct gguf *));
+    return s->file ? 0 : err_set(e, ERR_MEMORY, "no memory for a list of %d files", n);
+}
+
+/* Takes over given, which is shard name->no. */
+static int open_shards(struct gguf_set *s, struct gguf *given, const struct shard_name *name, struct err *e)
+{
+    struct str path = {0};
+    s->is_split = true;
+    int rc = check_shard(given, name->no, name->n, e);
+    if (rc == 0) rc = check_siblings(name, e);
+    if (rc == 0) rc = room_for(s, name->n, e);
+    for (int i = 1; rc == 0 && i <= name->n; i++) {
+        struct gguf *g = NULL;
+        if (i == name->no) {
+            g = given, given = NULL;
+        } else {
+            shard_name_sibling(name, i, &path);
+            rc = open_file(str_c(&path), &g, e);
+        }
+        if (rc == 0) s->file[s->n++] = g;
+    }
+    gguf_close(given);
+    str_free(&path);
+    return rc;
+}
+
+static int open_path(struct gguf_set *s, const char *path, struct err *e)
+{
+    struct gguf *g;
+    struct shard_name name;
+    uint64_t count;
+    int rc = open_file(path, &g, e);
+    if (rc) return rc;
+    rc = split_count(g, &count, e);
+    if (rc == 0 && shard_name_parse(path, &name) && name.n > 1) return open_shards(s, g, &name, e);
+    if (rc == 0 && count > 1)
+        rc = err_set(e, ERR_MODEL,
+                     "%s says it is one of %" PRIu64 " shards, but is not named PREFIX-00001-of-%05" PRIu64
+                     ".gguf: the others are found by their names; give it its own again",
+                     path, count, count);
+    if (rc == 0) rc = room_for(s, 1, e);
+    if (rc)
+        gguf_close(g);
+    else
+        s->file[s->n++] = g;
+    return rc;
+}
+
+static int open_list(struct gguf_set *s, const char *const *paths, int n, struct err *e)
+{
+    int rc = room_for(s, n, e);
+    for (int i = 0; i < n && rc == 0; i++) {
+        uint64_t count;
+        rc = open_file(paths[i], &s->file[i], e);
+        if (rc) break;
+        s->n++;
+        rc = split_count(s->file[i], &count, e);
+        if (rc == 0 && count > 1)
+            rc = err_set(e, ERR_MODEL,
+                         "%s is one of %" PRIu64 " shards; give one shard alone, the others are found by their names",
+                         paths[i], count);
+    }
+    return rc;
+}
+
+/* Two names of one file: a wrong link, or one file given twice. */
+static int check_same(const struct gguf_set *s, struct err *e)
+{
+    uint64_t(*id)[2] = mem_try((size_t)s->n * sizeof *id), other;
+    struct strmap *seen = strmap_new((size_t)s->n);
+    int rc = id && seen ? 0 : err_set(e, ERR_MEMORY, "no memory to compare %d files", s->n);
+    for (int i = 0; i < s->n && rc == 0; i++) {
+        file_map_id(gguf_map(s->file[i]), id[i]);
+        const int put = strmap_put(seen, (const char *)id[i], sizeof id[i], (uint64_t)i);
+        if (put < 0)
+            rc = err_set(e, ERR_MEMORY, "no memory to compare %d files", s->n);
+        else if (put == 0 && strmap_get(seen, (const char *)id[i], sizeof id[i], &other))
+            rc = err_set(e, ERR_MODEL, "%s: %s %d and %d are the same file (%s)", gguf_path(s->file[i]),
+                         s->is_split ? "shards" : "files", (int)other + 1, i + 1, last_part(gguf_path(s->file[other])));
+    }
+    strmap_free(seen);
+    mem_free(id);
+    return rc;
+}
+
+/* Tensors in all against what the first shard says; what others say is only a remark: a shard may be shared with
+ * another set. */
+static int check_counts(struct gguf_set *s, struct err *e)
+{
+    uint64_t n, other;
+    bool there, other_there;
+    int rc = split_number(s->file[0], "split.tensors.count", &n, &there, e);
+    for (int i = 1; i < s->n && rc == 0; i++) {
+        rc = split_number(s->file[i], "split.tensors.count", &other, &other_there, e);
+        if (rc || !there || !other_there || other == n || s->warning[0].n) continue;
+        str_printf(&s->warning[0],
+                   "%s counts %" PRIu64 " tensors in all shards, the first shard %" PRIu64 ": using the first's",
+                   last_part(gguf_path(s->file[i])), other, n);
+    }
+    if (rc || !there || n == s->n_tensors) return rc;
+    return err_set(e, ERR_MODEL, "%s: shards hold %" PRIu64 " of %" PRIu64 " tensors; one is from another download",
+                   gguf_path(s->file[0]), s->n_tensors, n);
+}
+
+static int open_all(struct gguf_set *s, const char *const *paths, int n_paths, struct err *e)
+{
+    if (n_paths < 1) return err_set(e, ERR_ARG, "no model file is given");
+    int rc = n_paths == 1 ? open_path(s, paths[0], e) : open_list(s, paths, n_paths, e);
+    if (rc == 0) rc = check_same(s, e);
+    for (int i = 0; rc == 0 && s->is_split && i < s->n; i++) rc = check_shard(s->file[i], i + 1, s->n, e);
+    if (rc == 0 && !s->is_split) rc = gguf_set_check_list(s, e);
+    if (rc == 0) rc = gguf_set_merge(s, e);
+    if (rc == 0 && s->is_split) rc = check_counts(s, e);
+    return rc;
+}
+
+int gguf_set_open(const char *const *paths, int n_paths, struct gguf_set **out, struct err *e)
+{
+    struct gguf_set *s = mem_alloc(sizeof *s);
+    struct err why = {0};
+    const int rc = open_all(s, paths, n_paths, &why);
+    *out = rc ? NULL : s;
+    if (rc == 0) return 0;
+    gguf_set_close(s);
+    return err_set(e, rc, "%s", why.msg);
+}
+
+void gguf_set_close(struct gguf_set *s)
+{
+    if (!s) return;
+    for (int i = 0; i < s->n; i++) gguf_close(s->file[i]);
+    for (int i = 0; i < GGUF_SET_WARNINGS; i++) str_free(&s->warning[i]);
+    strmap_free(s->keys);
+    strmap_free(s->names);
+    mem_free(s->kv);
+    mem_free(s->file);
+    mem_free(s);
+}
+
+int gguf_set_n_files(const struct gguf_set *s)
+{
+    return s->n;
+}
+
+const struct gguf *gguf_set_file(const struct gguf_set *s, int i)
+{
+    return i >= 0 && i < s->n ? s->file[i] : NULL;
+}
+
+bool gguf_set_is_split(const struct gguf_set *s)
+{
+    return s->is_split;
+}
+
+const char *gguf_set_warning(const struct gguf_set *s, int i)
+{
+    for (int k = 0; k < GGUF_SET_WARNINGS; k++)
+        if (s->warning[k].n && i-- == 0) return str_c(&s->warning[k]);
+    return NULL;
+}
