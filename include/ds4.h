@@ -40,7 +40,7 @@ enum ds4_effort {
 }; /* which checkpoint's mapping of reasoning efforts */
 
 struct ds4_options {
-    const char *const *model_paths; /* the files of one model */
+    const char *const *model_paths; /* a file, any shard of a split set, or several whole files */
     int n_model_paths;
     const char *backend;   /* "cpu" (NULL), "ref" */
     const char *isa;       /* kernels of "cpu": NULL = best, or scalar, avx2, neon, neon-dotprod, neon-i8mm */

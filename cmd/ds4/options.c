@@ -54,7 +54,8 @@ struct option {
 };
 
 static const struct option table[O_COUNT] = {
-    [O_MODEL] = {"-m", "--model", "FILE", "the model, a GGUF file", "Model and prompt"},
+    [O_MODEL] = {"-m", "--model", "FILE", "the model, a GGUF file; of a split one any part; again: its second file",
+                 "Model and prompt"},
     [O_PROMPT] = {"-p", "--prompt", "TEXT", "answer this and leave"},
     [O_PROMPT_FILE] = {"--prompt-file", NULL, "FILE", "the same with the text of a file (-: standard input)"},
     [O_SYSTEM] = {"-sys", "--system", "TEXT", "system text (\"You are a helpful assistant\"; empty: none)"},

@@ -7,44 +7,9 @@
 #include "dialect/dialect_internal.h"
 #include "quant/quant.h"
 
-/* ".part1", ".part2of3", ".part": a piece of a file that was cut for a mirror. Its number, or -1. */
-static int piece_number(const char *path)
-{
-    const char *at = strstr(dialect_file_name(path), ".part");
-    int n = 0;
-    if (!at) return -1;
-    for (at += 5; *at >= '0' && *at <= '9' && n < 100000; at++) n = n * 10 + (*at - '0');
-    return *at == 0 || strncmp(at, "of", 2) == 0 ? n : -1;
-}
-
-static int open_file(const char *path, struct gguf **g, struct err *e)
-{
-    struct err why = {0};
-    const int rc = gguf_open(path, g, &why);
-    if (rc == 0) return 0;
-    const int piece = piece_number(path);
-    if (rc == ERR_IO || piece < 0) return err_set(e, rc, "%s", why.msg);
-    const char *name = dialect_file_name(path);
-    const int stem = (int)(strstr(name, ".part") - name);
-    const bool has_end = stem > 5 && strncmp(name + stem - 5, ".gguf", 5) == 0;
-    return err_set(e, ERR_MODEL, "%s is piece %d of a cut file; join the pieces first: cat %.*s.part* > %.*s%s", path,
-                   piece, stem, name, stem, name, has_end ? "" : ".gguf");
-}
-
-static int refuse_split_set(const struct gguf *g, struct err *e)
-{
-    const struct gguf_kv *kv = gguf_kv_find(g, "split.count");
-    uint64_t n = 1;
-    if (kv && gguf_u64(kv, 0, &n, e)) return e->code;
-    if (n <= 1) return 0;
-    return err_set(e, ERR_MODEL,
-                   "%s is one of %llu shards of a model; this version reads models in one file: join them first",
-                   gguf_path(g), (unsigned long long)n);
-}
-
 static void set_name(struct canonical *c)
 {
-    const struct gguf_kv *kv = gguf_kv_find(c->files[0], "general.name");
+    const struct gguf_kv *kv = gguf_set_kv_find(c->set, "general.name");
     struct gguf_str s;
     if (!kv || kv->type != GGUF_STRING || gguf_string(kv, 0, &s, NULL) || s.n == 0 || s.n > 200) {
         const char *file = dialect_file_name(gguf_path(c->files[0]));
@@ -83,8 +48,7 @@ static int list_bound(struct canonical *c, struct err *e)
 
 static int build(struct canonical *c, const struct canonical_options *opt, struct err *e)
 {
-    int rc = refuse_split_set(c->files[0], e);
-    if (rc == 0) rc = dialect_recognise(c, e);
+    int rc = dialect_recognise(c, e);
     if (rc == 0) set_name(c);
     if (rc == 0) rc = dialect_trunk(c, e);
     if (rc == 0) rc = dialect_map_names(c, e);
@@ -96,8 +60,17 @@ static int build(struct canonical *c, const struct canonical_options *opt, struc
     if (rc) return rc;
     c->dialect = dialect_whose(c);
     dialect_note_keys(c);
+    for (int i = 0; gguf_set_warning(c->set, i); i++) dialect_warn(c, "%s", gguf_set_warning(c->set, i));
     note_ignored(c);
     dialect_warn_precision(c);
+    return 0;
+}
+
+static int list_files(struct canonical *c, struct err *e)
+{
+    c->files = mem_try((size_t)c->n_files * sizeof *c->files);
+    if (!c->files) return err_set(e, ERR_MEMORY, "no memory for a list of %d files", c->n_files);
+    for (int f = 0; f < c->n_files; f++) c->files[f] = gguf_set_file(c->set, f);
     return 0;
 }
 
@@ -105,24 +78,26 @@ int canonical_open(const char *const *paths, int n_paths, const struct canonical
                    struct err *e)
 {
     static const struct canonical_options none;
-    *out = NULL;
-    if (n_paths != 1)
-        return err_set(e, ERR_ARG, "%d files were given as one model; this version reads models in one file", n_paths);
-    struct canonical *c = mem_alloc(sizeof *c);
     struct err why = {0};
+    struct gguf_set *set;
+    *out = NULL;
+    int rc = gguf_set_open(paths, n_paths, &set, e);
+    if (rc) return rc;
+    struct canonical *c = mem_alloc(sizeof *c);
     c->look = opt && opt->look;
-    c->files = mem_alloc((size_t)n_paths * sizeof(struct gguf *));
-    int rc = open_file(paths[0], &c->files[0], &why);
-    c->n_files = rc == 0;
+    c->set = set;
+    c->n_files = gguf_set_n_files(set);
+    rc = list_files(c, &why);
     if (rc == 0) rc = build(c, opt ? opt : &none, &why);
     if (rc == 0 && canonical_damaged(c, &why)) rc = why.code;
-    if (rc && !strstr(why.msg, dialect_file_name(paths[0]))) err_wrap(&why, "%s", paths[0]);
-    if (rc == 0) {
-        *out = c;
-        return 0;
+    const char *named = gguf_path(gguf_set_file(set, 0));
+    if (rc && !strstr(why.msg, dialect_file_name(named))) err_wrap(&why, "%s", named);
+    if (rc) {
+        canonical_close(c);
+        return err_set(e, rc, "%s", why.msg);
     }
-    canonical_close(c);
-    return err_set(e, rc, "%s", why.msg);
+    *out = c;
+    return 0;
 }
 
 void canonical_close(struct canonical *c)
@@ -130,7 +105,6 @@ void canonical_close(struct canonical *c)
     if (!c) return;
     for (int i = 0; i < c->n_sources; i++) mem_free(c->sources[i].copy);
     for (int i = 0; c->values && i < c->family->n_keys; i++) mem_free(c->values[i].v);
-    for (int f = 0; f < c->n_files; f++) gguf_close(c->files[f]);
     struct str *const parts[] = {&c->derived, &c->defaults, &c->renamed, &c->split, &c->ignored, &c->warnings};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) str_free(parts[i]);
     strmap_free(c->by_name);
@@ -138,6 +112,7 @@ void canonical_close(struct canonical *c)
     mem_free(c->sources);
     mem_free(c->values);
     mem_free(c->files);
+    gguf_set_close(c->set);
     mem_free(c->arch);
     mem_free(c->name);
     mem_free(c);

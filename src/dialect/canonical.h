@@ -26,8 +26,9 @@ struct canonical_options {
                         fine */
 };
 
-/* Opens the files of one model (n_paths >= 1), recognises family and dialect, maps names, derives and checks. On error
- * e holds one sentence of the refusal table (spec 13.3). opt NULL = all zero. */
+/* Opens the files of one model (gguf_set_open: a file, any shard of a split set, or a list), recognises family and
+ * dialect, maps names, derives and checks. On error e holds one sentence of the refusal table (spec 13.3). opt NULL =
+ * all zero. */
 int canonical_open(const char *const *paths, int n_paths, const struct canonical_options *opt, struct canonical **out,
                    struct err *e);
 void canonical_close(struct canonical *c);

@@ -4,6 +4,7 @@
 #include "base/strmap.h"
 #include <stdarg.h>
 #include "dialect/dialect_family.h"
+#include "gguf/gguf_set.h"
 
 enum { DIALECT_MAX_BLOCKS = 4096, DIALECT_NAME = 80 };
 
@@ -29,7 +30,8 @@ struct value {
 
 struct canonical {
     const struct family_table *family;
-    struct gguf **files;
+    struct gguf_set *set;
+    const struct gguf **files; /* those of the set */
     int n_files;
     char *arch, *name;
     const char *dialect;
@@ -50,7 +52,7 @@ struct canonical {
     int n_renamed, n_split;
 };
 
-/* dialect_recognise.c: family and roles of the first file; the trunk's length; whose dialect it is. */
+/* dialect_recognise.c: family and role of the files; the trunk's length; whose dialect it is. */
 int dialect_recognise(struct canonical *c, struct err *e);
 int dialect_trunk(struct canonical *c, struct err *e);
 const char *dialect_whose(const struct canonical *c);

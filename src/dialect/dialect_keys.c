@@ -13,9 +13,7 @@ static const struct gguf_kv *find_kv(const struct canonical *c, const char *pref
 {
     char key[160];
     snprintf(key, sizeof key, "%s%s%s", prefix, *prefix ? "." : "", name);
-    const struct gguf_kv *kv = NULL;
-    for (int f = 0; f < c->n_files && !kv; f++) kv = gguf_kv_find(c->files[f], key);
-    return kv;
+    return gguf_set_kv_find(c->set, key);
 }
 
 /* The file's own architecture first, then the family's other prefixes, then none. */

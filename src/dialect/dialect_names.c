@@ -124,8 +124,7 @@ static int map_one(struct canonical *c, const struct stems *stems, int file, con
 int dialect_map_names(struct canonical *c, struct err *e)
 {
     struct stems stems;
-    uint64_t n = 0;
-    for (int f = 0; f < c->n_files; f++) n += gguf_n_tensors(c->files[f]);
+    const uint64_t n = gguf_set_n_tensors(c->set);
     c->sources = mem_try((size_t)(2 * n + 1) * sizeof *c->sources);
     c->by_name = strmap_new((size_t)(2 * n + 1));
     if (!c->sources || !c->by_name) return err_set(e, ERR_MEMORY, "no memory for %llu tensors", (unsigned long long)n);

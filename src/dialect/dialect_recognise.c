@@ -40,20 +40,20 @@ static const struct side_file {
     {"general.architecture", "deepseek4_mtp_support", "a draft"},
 };
 
-static int refuse_side_file(const struct gguf *g, const char *what, struct err *e)
+static int refuse_side_file(const struct canonical *c, const char *what, struct err *e)
 {
-    return err_set(e, ERR_MODEL, "%s is %s; give it next to a language model", gguf_path(g), what);
+    return err_set(e, ERR_MODEL, "%s is %s; give it next to a language model", gguf_path(c->files[0]), what);
 }
 
-static int refuse_side_files(const struct gguf *g, const char *arch, struct err *e)
+static int refuse_side_files(const struct canonical *c, const char *arch, struct err *e)
 {
     for (size_t i = 0; i < sizeof side_files / sizeof *side_files; i++)
-        if (dialect_text_is(gguf_kv_find(g, side_files[i].key), side_files[i].value))
-            return refuse_side_file(g, side_files[i].what, e);
+        if (dialect_text_is(gguf_set_kv_find(c->set, side_files[i].key), side_files[i].value))
+            return refuse_side_file(c, side_files[i].what, e);
     const size_t n = strlen(arch);
-    if (n > 7 && strcmp(arch + n - 7, "-vision") == 0) return refuse_side_file(g, "a vision encoder", e);
-    if (gguf_n_tensors(g) == 0 && gguf_kv_find(g, "tokenizer.ggml.tokens"))
-        return refuse_side_file(g, "a vocabulary", e);
+    if (n > 7 && strcmp(arch + n - 7, "-vision") == 0) return refuse_side_file(c, "a vision encoder", e);
+    if (gguf_set_n_tensors(c->set) == 0 && gguf_set_kv_find(c->set, "tokenizer.ggml.tokens"))
+        return refuse_side_file(c, "a vocabulary", e);
     return 0;
 }
 
@@ -70,14 +70,16 @@ int64_t dialect_block(const struct gguf_str *name, struct gguf_str *rest)
 }
 
 /* A V4.1 model under the older name: its n-gram tables tell. */
-static bool is_deepseek41(const struct gguf *g)
+static bool is_deepseek41(const struct canonical *c)
 {
-    const struct gguf_kv *variant = gguf_kv_find(g, "deepseek4.variant");
+    const struct gguf_kv *variant = gguf_set_kv_find(c->set, "deepseek4.variant");
     if (dialect_text_has(variant, "v4.1")) return true;
-    for (uint64_t i = 0; i < gguf_n_tensors(g); i++)
-        if (dialect_contains(&gguf_tensor_at(g, i)->name, ".engram_")) return true;
-    for (uint64_t i = 0; i < gguf_n_kv(g); i++)
-        if (dialect_contains(&gguf_kv_at(g, i)->key, ".engram.") && !gguf_tensor_find(g, "output_hc_fn.weight", 19))
+    for (int f = 0; f < c->n_files; f++)
+        for (uint64_t i = 0; i < gguf_n_tensors(c->files[f]); i++)
+            if (dialect_contains(&gguf_tensor_at(c->files[f], i)->name, ".engram_")) return true;
+    for (uint64_t i = 0; i < gguf_set_n_kv(c->set); i++)
+        if (dialect_contains(&gguf_set_kv_at(c->set, i)->key, ".engram.") &&
+            !gguf_set_tensor_find(c->set, "output_hc_fn.weight", 19))
             return true;
     return false;
 }
@@ -91,18 +93,18 @@ int dialect_recognise(struct canonical *c, struct err *e)
 {
     const struct gguf *g = c->files[0];
     struct gguf_str arch = {NULL, 0};
-    const struct gguf_kv *kv = gguf_kv_find(g, "general.architecture");
+    const struct gguf_kv *kv = gguf_set_kv_find(c->set, "general.architecture");
     if (kv && gguf_string(kv, 0, &arch, e)) return e->code;
     c->arch = mem_alloc((size_t)arch.n + 1);
     if (arch.n) memcpy(c->arch, arch.p, (size_t)arch.n);
     text_defuse(c->arch, (size_t)arch.n);
-    const int rc = refuse_side_files(g, c->arch, e);
+    const int rc = refuse_side_files(c, c->arch, e);
     if (rc) return rc;
     if (!kv) return err_set(e, ERR_MODEL, "%s has no general.architecture: it is not a language model", gguf_path(g));
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(known[i].arch, c->arch) != 0) continue;
         if (!known[i].family) return refuse_family(g, known[i].what, e);
-        if (known[i].family == &dialect_deepseek4 && is_deepseek41(g)) return refuse_family(g, "DeepSeek V4.1", e);
+        if (known[i].family == &dialect_deepseek4 && is_deepseek41(c)) return refuse_family(g, "DeepSeek V4.1", e);
         c->family = known[i].family;
         return 0;
     }
@@ -115,13 +117,11 @@ static const struct gguf_tensor *tensor_of(const struct canonical *c, const char
 static const struct gguf_tensor *tensor_of(const struct canonical *c, const char *fmt, ...)
 {
     char name[DIALECT_NAME];
-    const struct gguf_tensor *t = NULL;
     va_list ap;
     va_start(ap, fmt);
     const int n = vsnprintf(name, sizeof name, fmt, ap);
     va_end(ap);
-    for (int f = 0; f < c->n_files && !t; f++) t = gguf_tensor_find(c->files[f], name, (uint64_t)n);
-    return t;
+    return gguf_set_tensor_find(c->set, name, (uint64_t)n);
 }
 
 static uint64_t router_width(const struct canonical *c, int block)
@@ -163,7 +163,7 @@ int dialect_trunk(struct canonical *c, struct err *e)
             if ((dialect_begins(&rest, "attn_") || dialect_begins(&rest, "ssm_")) && b > last) last = b;
         }
     }
-    if (!first && draft_only) return refuse_side_file(c->files[0], "a draft", e);
+    if (!first && draft_only) return refuse_side_file(c, "a draft", e);
     c->n_layers = (int)(draft >= 0 ? draft : last + 1);
     c->n_layers -= draft_stages(c, c->n_layers);
     if (c->n_layers == 0 || !first)

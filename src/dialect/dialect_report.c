@@ -151,14 +151,12 @@ static bool changes_computation(const struct gguf_kv *kv)
 void dialect_note_keys(struct canonical *c)
 {
     int n = 0;
-    for (int f = 0; f < c->n_files; f++) {
-        for (uint64_t i = 0; i < gguf_n_kv(c->files[f]); i++) {
-            const struct gguf_kv *kv = gguf_kv_at(c->files[f], i);
-            if (is_asked_for(c, kv)) continue;
-            n += is_model_key(c, &kv->key);
-            if (changes_computation(kv))
-                dialect_warn(c, "key %.*s is not understood and has no effect", (int)kv->key.n, kv->key.p);
-        }
+    for (uint64_t i = 0; i < gguf_set_n_kv(c->set); i++) {
+        const struct gguf_kv *kv = gguf_set_kv_at(c->set, i);
+        if (is_asked_for(c, kv)) continue;
+        n += is_model_key(c, &kv->key);
+        if (changes_computation(kv))
+            dialect_warn(c, "key %.*s is not understood and has no effect", (int)kv->key.n, kv->key.p);
     }
     if (n) dialect_item(&c->ignored, "%d key%s", n, n == 1 ? "" : "s");
 }
@@ -188,11 +186,10 @@ static void section(struct str *out, const char *title, const struct str *items)
 
 void canonical_report(const struct canonical *c, struct str *out)
 {
-    uint64_t n = 0;
-    for (int f = 0; f < c->n_files; f++) n += gguf_n_tensors(c->files[f]);
-    str_printf(out, "model: %s, %s (%s, %s dialect), %d file%s, %llu tensors\n", c->name,
+    const uint64_t n = gguf_set_n_tensors(c->set);
+    str_printf(out, "model: %s, %s (%s, %s dialect), %d %s%s, %llu tensors\n", c->name,
                c->published ? c->published->name : c->family->name, c->family->short_name, c->dialect, c->n_files,
-               c->n_files == 1 ? "" : "s", (unsigned long long)n);
+               gguf_set_is_split(c->set) ? "shard" : "file", c->n_files == 1 ? "" : "s", (unsigned long long)n);
     section(out, "derived", &c->derived);
     section(out, "defaults", &c->defaults);
     if (c->n_renamed) {

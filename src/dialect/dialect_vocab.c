@@ -5,14 +5,14 @@
 
 static const struct gguf_kv *strings(const struct canonical *c, const char *key)
 {
-    const struct gguf_kv *kv = gguf_kv_find(c->files[0], key);
+    const struct gguf_kv *kv = gguf_set_kv_find(c->set, key);
     return kv && kv->type == GGUF_ARRAY && kv->elem == GGUF_STRING && kv->count > 0 ? kv : NULL;
 }
 
 /* Special tokens are found by text; an id that names another one is worth a word. */
 static void compare_id(struct canonical *c, const char *key, const char *text)
 {
-    const struct gguf_kv *kv = gguf_kv_find(c->files[0], key);
+    const struct gguf_kv *kv = gguf_set_kv_find(c->set, key);
     uint64_t id;
     struct gguf_str s = {NULL, 0};
     if (!kv || gguf_u64(kv, 0, &id, NULL)) return;
@@ -22,7 +22,7 @@ static void compare_id(struct canonical *c, const char *key, const char *text)
 
 static void compare_pre(struct canonical *c)
 {
-    const struct gguf_kv *kv = gguf_kv_find(c->files[0], "tokenizer.ggml.pre");
+    const struct gguf_kv *kv = gguf_set_kv_find(c->set, "tokenizer.ggml.pre");
     struct gguf_str s;
     if (!dialect_text(kv, &s)) return;
     for (int i = 0; i < 3 && c->family->pre[i]; i++)
@@ -33,14 +33,13 @@ static void compare_pre(struct canonical *c)
 
 int dialect_check_vocabulary(struct canonical *c, struct err *e)
 {
-    const struct gguf *g = c->files[0];
-    const struct gguf_kv *model = gguf_kv_find(g, "tokenizer.ggml.model");
+    const struct gguf_kv *model = gguf_set_kv_find(c->set, "tokenizer.ggml.model");
     struct gguf_str s;
     c->tokens = strings(c, "tokenizer.ggml.tokens");
     c->merges = strings(c, "tokenizer.ggml.merges");
     if (!c->tokens || !c->merges)
-        return err_set(e, ERR_MODEL, "no tokenizer in this file (%s): tokenizer.ggml.%s is missing", gguf_path(g),
-                       c->tokens ? "merges" : "tokens");
+        return err_set(e, ERR_MODEL, "no tokenizer in this file (%s): tokenizer.ggml.%s is missing",
+                       gguf_path(c->files[0]), c->tokens ? "merges" : "tokens");
     if (dialect_text(model, &s) && !dialect_text_is(model, "gpt2"))
         return err_set(e, ERR_MODEL, "tokenizer.ggml.model = %.*s is not supported (only gpt2)",
                        (int)(s.n < 60 ? s.n : 60), s.p);
@@ -72,17 +71,16 @@ static bool marked(const struct gguf_str *s)
 
 bool canonical_late_effort(const struct canonical *c, bool *known)
 {
-    const struct gguf *g = c->files[0];
     struct gguf_str s;
     *known = true;
-    if (dialect_text_has(gguf_kv_find(g, "tokenizer.chat_template"), "Beyond maximum")) return true;
-    for (uint64_t i = 0; i < gguf_n_kv(g); i++) {
-        const struct gguf_kv *kv = gguf_kv_at(g, i);
+    if (dialect_text_has(gguf_set_kv_find(c->set, "tokenizer.chat_template"), "Beyond maximum")) return true;
+    for (uint64_t i = 0; i < gguf_set_n_kv(c->set); i++) {
+        const struct gguf_kv *kv = gguf_set_kv_at(c->set, i);
         const bool named = dialect_is(&kv->key, "general.name");
         const bool origin = dialect_begins(&kv->key, "general.source.");
         if ((named || origin) && dialect_text(kv, &s) && marked(&s)) return true;
     }
-    const char *file = dialect_file_name(gguf_path(g));
+    const char *file = dialect_file_name(gguf_path(c->files[0]));
     *known = marked(&(struct gguf_str){file, strlen(file)});
     return *known;
 }

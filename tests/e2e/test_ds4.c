@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "../support/demo_model.h"
+#include "../support/split_files.h"
 #include "base/str.h"
 
 static char model[TEMP_PATH], folder[TEMP_PATH];
@@ -82,12 +83,33 @@ static void options(void **state)
     expect("$DS4 -p a --ctx 2000000 2>&1", 2, "at most 1048576");
     expect("$DS4 --raw -p '' 2>&1", 2, "empty");
     expect("$DS4 2>&1 </dev/null", 2, "standard input is empty");
-    expect("$DS4 -m $FOLDER -p a 2>&1", 2, "2 files");
+}
+
+/* One tensor per shard, named by one in the middle; few descriptors. */
+static void shards(void **state)
+{
+    struct err e = {0};
+    const struct split_form form = {.meta_first = true};
+    char stem[TEMP_PATH + 8], path[256], command[512];
+    int n;
+    snprintf(stem, sizeof stem, "%s/cut", folder);
+    if (split_write(model, stem, &form, &n, &e)) fail_msg("%s", e.msg);
+    split_path(path, stem, &form, n / 2, n);
+    static const char rest[] = "-p 'What is 2+3?' --nothink --temp 0 -n 8";
+    snprintf(command, sizeof command, "ulimit -n 40; " TEST_BUILD "/ds4 -m %s %s", path, rest);
+    char whole[128];
+    snprintf(whole, sizeof whole, "$DS4 %s", rest);
+    expect_same(whole, command, true);
+    assert_int_equal(unlink(path), 0);
+    snprintf(command, sizeof command, TEST_BUILD "/ds4 -m %s 2>&1", split_path(path, stem, &form, 1, n));
+    snprintf(whole, sizeof whole, "shard %d of %d is missing", n / 2, n);
+    expect(command, 1, whole);
 }
 
 static void wrong_files(void **state)
 {
     expect(TEST_BUILD "/ds4 -m $FOLDER 2>&1", 1, "not a regular file");
+    expect("$DS4 -m $FOLDER -p a 2>&1", 1, "not a regular file");
     expect(TEST_BUILD "/ds4 -m $FOLDER/nothing 2>&1", 1, "No such file");
     expect(TEST_BUILD "/ds4 -m /dev/null 2>&1", 1, "not a regular file");
     expect(": >$FOLDER/empty; " TEST_BUILD "/ds4 -m $FOLDER/empty 2>&1", 1, "is empty");
@@ -319,6 +341,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options),
+        cmocka_unit_test(shards),
         cmocka_unit_test(wrong_files),
         cmocka_unit_test(limits),
         cmocka_unit_test(literals_stay_text),

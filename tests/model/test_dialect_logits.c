@@ -4,9 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 #include "../support/dialect_forms.h"
 #include "../support/model_run.h"
+#include "../support/split_files.h"
 #include "../support/synth_model.h"
 #include "../support/temp_files.h"
 #include "base/mem.h"
@@ -54,6 +56,32 @@ static void every_form_gives_the_same_logits(void **state)
     temp_remove(to);
 }
 
+/* Named by a shard in the middle. */
+static void shards_give_the_same_logits(void **state)
+{
+    static const struct split_form forms[] = {{.n = 3, .align = 4096}, {.meta_first = true, .link_last = true}};
+    struct synth_shape s = synth_tiny();
+    struct err e = {0};
+    char from[TEMP_PATH], folder[TEMP_PATH], stem[TEMP_PATH + 8], path[256];
+    s.dense = QT_Q8_0;
+    s.gate = QT_Q4_0, s.up = QT_Q8_0, s.down = QT_MXFP4;
+    temp_file(from);
+    if (synth_deepseek4(from, &s, &e)) fail_msg("%s", e.msg);
+    double *want = logits_of(from, s.V);
+    for (int i = 0; i < 2; i++) {
+        int n;
+        temp_folder(folder);
+        snprintf(stem, sizeof stem, "%s/cut", folder);
+        if (split_write(from, stem, &forms[i], &n, &e)) fail_msg("%s", e.msg);
+        double *got = logits_of(split_path(path, stem, &forms[i], n / 2 + 1, n), s.V);
+        assert_memory_equal(got, want, (size_t)N_IDS * (size_t)s.V * sizeof *got);
+        mem_free(got);
+        temp_remove(folder);
+    }
+    mem_free(want);
+    temp_remove(from);
+}
+
 static void fused_experts_give_the_same_logits(void **state)
 {
     (void)state;
@@ -77,6 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_gives_the_same_logits),
+        cmocka_unit_test(shards_give_the_same_logits),
         cmocka_unit_test(fused_experts_give_the_same_logits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,7 +71,8 @@ static void set_u32(struct form_file *f, const char *key, uint32_t v)
 static uint32_t get_u32(struct form_file *f, const char *key)
 {
     uint64_t v = 0;
-    gguf_u64(&find(f, key)->kv, 0, &v, NULL);
+    const struct record *r = find(f, key);
+    if (r) gguf_u64(&r->kv, 0, &v, NULL);
     return (uint32_t)v;
 }
 

@@ -1,0 +1,459 @@
+/* File sets (spec dialects 2.1): a model cut in every way is the model of the single file, whichever part is named;
+ * what is no set is refused by name (13.3 R3, R4). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/mem.h"
+#include "../support/canonical_same.h"
+#include "../support/dialect_forms.h"
+#include "../support/split_files.h"
+#include "../support/synth_model.h"
+#include "../support/temp_files.h"
+#include "gguf/gguf_set.h"
+#include "gguf/shard_name.h"
+#include "quant/quant.h"
+
+#define COUNT(a) (sizeof(a) / sizeof(a)[0])
+#define V4       "deepseek4."
+
+static char folder[TEMP_PATH], base[TEMP_PATH + 16];
+
+/* A fresh folder's "model" each: shards of one test are no siblings of another's. */
+static void new_stem(char stem[TEMP_PATH + 16])
+{
+    static int turn;
+    char made[TEMP_PATH + 8];
+    snprintf(made, sizeof made, "%s/%d", folder, turn++);
+    assert_int_equal(mkdir(made, 0700), 0);
+    snprintf(stem, TEMP_PATH + 16, "%s/model", made);
+}
+
+static int set_up(void **state)
+{
+    struct synth_shape s = synth_tiny();
+    struct err e = {0};
+    s.rest = s.embed = QT_F16;
+    s.dense = QT_Q8_0;
+    temp_folder(folder);
+    snprintf(base, sizeof base, "%s/base.gguf", folder);
+    return synth_deepseek4(base, &s, &e);
+}
+
+static struct canonical *opened(const char *const *paths, int n)
+{
+    struct canonical *c;
+    struct err e = {0};
+    if (canonical_open(paths, n, NULL, &c, &e)) fail_msg("%s: %s", paths[0], e.msg);
+    return c;
+}
+
+static void says(const char *const *paths, int n, const char *part)
+{
+    struct gguf_set *s = NULL;
+    struct err e = {0};
+    const int rc = gguf_set_open(paths, n, &s, &e);
+    if (rc == 0) fail_msg("not refused: %s", part);
+    assert_null(s);
+    assert_int_equal(rc, e.code);
+    if (!strstr(e.msg, part)) fail_msg("\"%s\" does not say \"%s\"", e.msg, part);
+    if (!strstr(e.msg, folder)) fail_msg("\"%s\" names no file", e.msg);
+}
+
+static void refused(const char *path, const char *part)
+{
+    says(&path, 1, part);
+}
+
+static void reports(const struct canonical *c, const char *part)
+{
+    struct str s = {0};
+    canonical_report(c, &s);
+    if (!strstr(str_c(&s), part)) fail_msg("no \"%s\" in\n%s", part, str_c(&s));
+    str_free(&s);
+}
+
+static int cut(const char *stem, const struct split_form *form)
+{
+    struct err e = {0};
+    int n;
+    if (split_write(base, stem, form, &n, &e)) fail_msg("%s", e.msg);
+    return n;
+}
+
+static void edit(const char *path, const struct form_edit *x)
+{
+    struct err e = {0};
+    if (dialect_form_edit(path, path, x, 1, &e)) fail_msg("%s", e.msg);
+}
+
+/* ---- names */
+
+static void test_names(void **state)
+{
+    static const struct {
+        const char *path;
+        int no, n, width, n_width;
+    } good[] = {
+        {"m-00002-of-00005.gguf", 2, 5, 5, 5},
+        {"a/b-of-3/m-1-of-9.gguf", 1, 9, 1, 1},
+        {"m-000010-of-999999.gguf", 10, 999999, 6, 6},
+        {"m-01-of-01-02-of-12.gguf", 2, 12, 2, 2},
+        {"m--7-of-0008.gguf", 7, 8, 1, 4},
+    };
+    static const char *const bad[] = {
+        "m.gguf",
+        "m-0-of-3.gguf",
+        "m-4-of-3.gguf",
+        "m-0000001-of-0000003.gguf",
+        "m-1-of-2.bin",
+        "m1-of-2.gguf",
+        "m-1of-2.gguf",
+        "m-1-of-.gguf",
+        "m--of-2.gguf",
+        "1-of-2.gguf",
+        "m-1-of-2/x.gguf",
+        "m-1-of-2.gguf.part1",
+        "",
+    };
+    struct shard_name s;
+    for (size_t i = 0; i < COUNT(good); i++) {
+        if (!shard_name_parse(good[i].path, &s)) fail_msg("%s", good[i].path);
+        assert_int_equal(s.no, good[i].no);
+        assert_int_equal(s.n, good[i].n);
+        assert_int_equal(s.width, good[i].width);
+        assert_int_equal(s.n_width, good[i].n_width);
+    }
+    for (size_t i = 0; i < COUNT(bad); i++)
+        if (shard_name_parse(bad[i], &s)) fail_msg("%s", bad[i]);
+}
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void test_raw_pieces(void **state)
+{
+    char stem[TEMP_PATH + 16], path[256];
+    const struct {
+        const char *end, *says;
+    } pieces[] = {
+        {".gguf.part2of3", "is piece 2 of a cut file; join them first: cat model.gguf.part* > model.gguf"},
+        {".gguf.part", "is a piece of a cut file; join them first: cat model.gguf.part* > model.gguf"},
+        {".part7", "is piece 7 of a cut file; join them first: cat model.part* > model.gguf"},
+        {".gguf.part2of12", "cat model.gguf.part{1..12}of12 > model.gguf"},
+        {".gguf.part02of12", "cat model.gguf.part* > model.gguf"},
+    };
+    new_stem(stem);
+    for (size_t i = 0; i < COUNT(pieces); i++) {
+        snprintf(path, sizeof path, "%s%s", stem, pieces[i].end);
+        write_text(path, "second half");
+        refused(path, pieces[i].says);
+    }
+    /* No count in the name: the files tell. */
+    for (int i = 8; i <= 11; i++) {
+        snprintf(path, sizeof path, "%s.part%d", stem, i);
+        write_text(path, "more");
+    }
+    snprintf(path, sizeof path, "%s.part7", stem);
+    refused(path, "cat model.part{1..11} > model.gguf");
+    snprintf(path, sizeof path, "%s.particle", stem);
+    write_text(path, "a text of more than 24 bytes");
+    refused(path, "not a GGUF file");
+}
+
+/* ---- every way to cut */
+
+static const struct split_form forms[] = {
+    {.n = 2},
+    {.n = 5, .meta_first = true},
+    {.n = 3, .link_last = true},
+    {.n = 4, .no_keys = true, .digits = 3},
+    {.n = 12, .digits = 1, .wide_keys = true},
+    {.n = 4, .digits = 6, .align = 16384},
+    {.meta_first = true},
+    {.n = 0, .align = 4096, .link_last = true},
+};
+
+static void test_every_cut(void **state)
+{
+    const char *single = base;
+    struct canonical *want = opened(&single, 1);
+    for (size_t k = 0; k < COUNT(forms); k++) {
+        char stem[TEMP_PATH + 16], path[256], shards[32];
+        new_stem(stem);
+        const int n = cut(stem, &forms[k]);
+        for (int i = 1; i <= n; i += n > 20 ? n / 3 : 1) {
+            const char *named = split_path(path, stem, &forms[k], i, n);
+            struct canonical *c = opened(&named, 1);
+            canonical_same_tensors(want, c);
+            canonical_same_tensors(c, want);
+            assert_true(canonical_digest(c) == canonical_digest(want));
+            assert_string_equal(canonical_name(c), canonical_name(want));
+            snprintf(shards, sizeof shards, " dialect), %d shards, ", n);
+            reports(c, shards);
+            assert_false(canonical_damaged(c, NULL));
+            canonical_close(c);
+        }
+    }
+    canonical_close(want);
+}
+
+static int open_descriptors(void)
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    for (; d && readdir(d);) n++;
+    if (d) closedir(d);
+    return n;
+}
+
+/* One tensor per file, as many files as are published, with few descriptors. */
+static void test_thousands(void **state)
+{
+    struct synth_shape s = synth_tiny();
+    struct rlimit old, few;
+    struct err e = {0};
+    char stem[TEMP_PATH + 16], path[256];
+    const struct split_form form = {.meta_first = true};
+    int n;
+    s.L = 60, s.E = 2, s.F = 32, s.D = 32, s.V = 288;
+    for (int i = 0; i < s.L; i++) s.ratios[i] = i < 2 ? 0 : i % 2 ? 128 : 4;
+    new_stem(stem);
+    snprintf(path, sizeof path, "%s.gguf", stem);
+    if (synth_deepseek4(path, &s, &e)) fail_msg("%s", e.msg);
+    const char *single = path;
+    struct canonical *want = opened(&single, 1);
+    if (split_write(path, stem, &form, &n, &e)) fail_msg("%s", e.msg);
+    assert_true(n >= 1500);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    few = old;
+    few.rlim_cur = 256;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    const int before = open_descriptors();
+    const char *named = split_path(path, stem, &form, 777, n);
+    struct canonical *c = opened(&named, 1);
+    assert_int_equal(open_descriptors(), before);
+    canonical_same_tensors(want, c);
+    canonical_close(c);
+    canonical_close(want);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+}
+
+/* ---- metadata */
+
+static void test_metadata(void **state)
+{
+    const struct split_form form = {.n = 3};
+    char stem[TEMP_PATH + 16], path[3][256];
+    const struct form_edit moved = {EDIT_DROP, V4 "rope.freq_base"}, there = {EDIT_F32, V4 "rope.freq_base", 0, 12345},
+                           other = {EDIT_TEXT, "general.name", .text = "of another rung"},
+                           ours = {EDIT_TEXT, "general.name", .text = "ours"},
+                           same = {EDIT_U32, V4 "embedding_length", 64}, count = {EDIT_U32, "split.tensors.count", 7};
+    new_stem(stem);
+    cut(stem, &form);
+    for (int i = 0; i < 3; i++) split_path(path[i], stem, &form, i + 1, 3);
+    edit(path[0], &moved);
+    edit(path[0], &ours);
+    edit(path[2], &there);
+    edit(path[1], &other);
+    edit(path[1], &same);
+    edit(path[2], &count);
+    const char *named = path[1];
+    struct canonical *c = opened(&named, 1);
+    assert_true(canonical_float(c, "rope.freq_base") == 12345);
+    assert_int_equal(canonical_origin(c, "rope.freq_base"), ORIGIN_KEY);
+    assert_string_equal(canonical_name(c), "ours");
+    reports(c, "warning: 1 key of other files differs from the first file's and is ignored: general.name in "
+               "model-00002-of-00003.gguf\n");
+    reports(c, "warning: model-00003-of-00003.gguf counts 7 tensors in all shards, the first shard ");
+    canonical_close(c);
+}
+
+/* ---- what is no set */
+
+/* One change of a shard of three; how the set is refused then. */
+static const struct {
+    int shard;
+    struct form_edit edit;
+    const char *says;
+} wrongs[] = {
+    {2, {EDIT_U32, "split.count", 4}, "shard 2 says it is 2 of 4"},
+    {2, {EDIT_U32, "split.no", 2}, "shard 2 says it is 3 of 3"},
+    {3, {EDIT_U32, "split.count", 1}, "shard 3 says it is 3 of 1"},
+    {1, {EDIT_I32S, "split.count", 1, 3}, "key split.count is an array"},
+    {1, {EDIT_F32, "split.no", 0, 0}, "split.no"},
+    {3, {EDIT_NO_TENSORS, "blk.3.attn_q_a."}, " tensors; one is from another download"},
+    {1, {EDIT_U32, "split.tensors.count", 7}, " of 7 tensors; one is from another download"},
+};
+
+static void test_wrong_shards(void **state)
+{
+    const struct split_form form = {.n = 3};
+    char path[256];
+    for (size_t i = 0; i < COUNT(wrongs); i++) {
+        char stem[TEMP_PATH + 16];
+        new_stem(stem);
+        cut(stem, &form);
+        edit(split_path(path, stem, &form, wrongs[i].shard, 3), &wrongs[i].edit);
+        for (int named = 1; named <= 3; named++) refused(split_path(path, stem, &form, named, 3), wrongs[i].says);
+    }
+}
+
+static void test_duplicate(void **state)
+{
+    const struct split_form form = {.n = 3};
+    char stem[TEMP_PATH + 16], path[256], name[128], says_so[200];
+    struct gguf *g;
+    struct err e = {0};
+    new_stem(stem);
+    cut(stem, &form);
+    assert_int_equal(gguf_open(split_path(path, stem, &form, 3, 3), &g, &e), 0);
+    const struct gguf_str s = gguf_tensor_at(g, 0)->name;
+    snprintf(name, sizeof name, "%.*s", (int)s.n, s.p);
+    gguf_close(g);
+    const struct form_edit twice = {EDIT_NAME, name, .text = "token_embd.weight"};
+    edit(path, &twice);
+    snprintf(says_so, sizeof says_so, "tensor token_embd.weight is in two shards: %s-00001-of-00003.gguf and ", stem);
+    refused(path, says_so);
+}
+
+static void test_missing(void **state)
+{
+    const struct split_form form = {.n = 5};
+    char stem[TEMP_PATH + 16], path[256], whole[300];
+    new_stem(stem);
+    cut(stem, &form);
+    unlink(split_path(path, stem, &form, 2, 5));
+    snprintf(whole, sizeof whole, "%s: shard 2 of 5 is missing", path);
+    refused(split_path(path, stem, &form, 4, 5), whole);
+    unlink(split_path(path, stem, &form, 3, 5));
+    refused(split_path(path, stem, &form, 1, 5), "shard 2 of 5 is missing, and so is 1 other");
+    assert_int_equal(symlink("nowhere", split_path(path, stem, &form, 2, 5)), 0);
+    refused(split_path(path, stem, &form, 1, 5), "shard 2 of 5 is missing, and so is 1 other");
+}
+
+static void test_same_file(void **state)
+{
+    const struct split_form form = {.n = 3};
+    char stem[TEMP_PATH + 16], path[2][256];
+    new_stem(stem);
+    cut(stem, &form);
+    split_path(path[0], stem, &form, 2, 3);
+    unlink(split_path(path[1], stem, &form, 3, 3));
+    assert_int_equal(symlink(path[0], path[1]), 0);
+    refused(path[0], "shards 2 and 3 are the same file (model-00002-of-00003.gguf)");
+    unlink(path[1]);
+    assert_int_equal(link(path[0], path[1]), 0);
+    refused(path[0], "shards 2 and 3 are the same file");
+}
+
+static void test_other_name(void **state)
+{
+    const struct split_form form = {.n = 3};
+    char stem[TEMP_PATH + 16], path[256];
+    const char *two[2] = {base, path};
+    new_stem(stem);
+    cut(stem, &form);
+    split_path(path, stem, &form, 1, 3);
+    says(two, 2, "is one of 3 shards; give one shard alone");
+    assert_int_equal(rename(path, stem), 0);
+    refused(stem, "says it is one of 3 shards, but is not named PREFIX-00001-of-00003.gguf");
+}
+
+/* A sibling's own fault names that file. */
+static void test_broken_shard(void **state)
+{
+    const struct split_form form = {.n = 3};
+    char stem[TEMP_PATH + 16], path[256], whole[300];
+    new_stem(stem);
+    cut(stem, &form);
+    assert_int_equal(truncate(split_path(path, stem, &form, 3, 3), 4096), 0);
+    snprintf(whole, sizeof whole, "%s: header says ", path);
+    refused(split_path(path, stem, &form, 1, 3), whole);
+}
+
+/* ---- two whole files */
+
+static void test_pair(void **state)
+{
+    const struct split_form form = {.n = 2, .full = true};
+    char stem[TEMP_PATH + 16], path[2][256];
+    const char *single = base, *pair[2] = {path[0], path[1]}, *turned[2] = {path[1], path[0]},
+               *same[2] = {path[0], path[0]}, *overlap[2] = {base, path[1]};
+    const struct form_edit shape = {EDIT_U32, V4 "expert_used_count", 3},
+                           arch = {EDIT_TEXT, "general.architecture", .text = "deepseek4_mtp_support"},
+                           name = {EDIT_TEXT, "general.name", .text = "second"};
+    new_stem(stem);
+    cut(stem, &form);
+    for (int i = 0; i < 2; i++) {
+        char from[256];
+        split_path(from, stem, &form, i + 1, 2);
+        snprintf(path[i], sizeof path[i], "%s-Layers%d.gguf", stem, i);
+        assert_int_equal(rename(from, path[i]), 0);
+    }
+    edit(path[1], &name);
+    struct canonical *want = opened(&single, 1), *c = opened(pair, 2), *d = opened(turned, 2);
+    canonical_same_tensors(want, c);
+    canonical_same_tensors(want, d);
+    assert_true(canonical_digest(c) == canonical_digest(want));
+    assert_string_equal(canonical_name(c), canonical_name(want));
+    assert_string_equal(canonical_name(d), "second");
+    reports(c, " dialect), 2 files, ");
+    canonical_close(want);
+    canonical_close(c);
+    canonical_close(d);
+    says(same, 2, "files 1 and 2 are the same file");
+    says(overlap, 2, "is in two files");
+    edit(path[1], &shape);
+    says(pair, 2, "are not of one model: key " V4 "expert_used_count differs");
+    edit(path[1], &arch);
+    says(turned, 2, "are not of one model: general.architecture differs");
+}
+
+/* ---- damage of any of the files */
+
+static void test_damage(void **state)
+{
+    const struct split_form form = {.n = 4};
+    char stem[TEMP_PATH + 16], path[256];
+    struct err e = {0};
+    volatile uint8_t sum = 0;
+    new_stem(stem);
+    cut(stem, &form);
+    const char *named = split_path(path, stem, &form, 1, 4);
+    struct canonical *c = opened(&named, 1);
+    assert_false(canonical_damaged(c, &e));
+    assert_int_equal(truncate(split_path(path, stem, &form, 3, 4), 0), 0);
+    for (int i = 0; i < canonical_n_tensors(c); i++) {
+        const struct tensor_view *v;
+        canonical_tensor_at(c, i, &v);
+        if (v->file == 2) sum = (uint8_t)(sum + v->data[0]);
+    }
+    assert_true(canonical_damaged(c, &e));
+    assert_non_null(strstr(e.msg, path));
+    canonical_close(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_raw_pieces),   cmocka_unit_test(test_every_cut),
+        cmocka_unit_test(test_thousands),  cmocka_unit_test(test_metadata),     cmocka_unit_test(test_wrong_shards),
+        cmocka_unit_test(test_duplicate),  cmocka_unit_test(test_missing),      cmocka_unit_test(test_same_file),
+        cmocka_unit_test(test_other_name), cmocka_unit_test(test_broken_shard), cmocka_unit_test(test_pair),
+        cmocka_unit_test(test_damage),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
