@@ -227,15 +227,20 @@ static void resize(struct terminal *t, int rows, int columns)
     assert_int_equal(ioctl(t->fd, TIOCSWINSZ, &size), 0);
 }
 
+/* Skips the test where no pseudo terminal can be had, as in a bare container. */
 static void terminal_start(struct terminal *t, int columns)
 {
     *t = (struct terminal){.fd = posix_openpt(O_RDWR | O_NOCTTY)};
-    assert_true(t->fd >= 0 && !grantpt(t->fd) && !unlockpt(t->fd));
+    const char *name = t->fd >= 0 && !grantpt(t->fd) && !unlockpt(t->fd) ? ptsname(t->fd) : NULL;
+    if (!name || access(name, R_OK | W_OK)) {
+        if (t->fd >= 0) close(t->fd);
+        skip();
+    }
     resize(t, 24, columns);
     t->pid = fork();
     if (t->pid) return;
     setsid();
-    const int fd = open(ptsname(t->fd), O_RDWR);
+    const int fd = open(name, O_RDWR);
     ioctl(fd, TIOCSCTTY, 0);
     for (int i = 0; i < 3; i++) dup2(fd, i);
     close(t->fd);
