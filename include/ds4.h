@@ -183,6 +183,15 @@ int ds4_session_snapshot(ds4_session *s, void **data, size_t *n, struct ds4_erro
 int ds4_session_restore(ds4_session *s, const void *data, size_t n, struct ds4_error *e);
 void ds4_free(void *p);
 
+/* Sessions on file: what a snapshot holds, little endian, with checksums over all of it (docs/sessions.md). save
+ * replaces the file in one go once all of it is on the disk, and needs little memory. load is for the same model,
+ * backend and kv_sim_off; threads, kernel set and chunks may differ, and the context as long as the tokens fit. Until
+ * it succeeds the session keeps what it has, so for a moment both histories need memory. Refusals name the file and the
+ * reason: DS4_E_IO (cannot be read or written), DS4_E_FORMAT (no session, damaged, cut off, another version of the
+ * format), DS4_E_MODEL (another model, backend or kv_sim_off), DS4_E_LIMIT (more tokens than the context). */
+int ds4_session_save(ds4_session *s, const char *path, struct ds4_error *e);
+int ds4_session_load(ds4_session *s, const char *path, struct ds4_error *e);
+
 /* ---------------------------------------------------------------- sampling */
 
 struct ds4_sampling {

@@ -139,13 +139,12 @@ static uint64_t mix(uint64_t h, const void *data, size_t n)
     return h;
 }
 
-/* Parameters; names, types, shapes and first bytes of all tensors; the options that change stored rows. */
-static uint64_t fingerprint(const struct ds4_engine *g)
+/* Parameters; names, types, shapes and first bytes of all tensors. */
+static uint64_t identity(const struct ds4_engine *g)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     h = mix(h, g->family->name, strlen(g->family->name));
-    h = mix(h, g->backend, strlen(g->backend));
-    h = mix(h, &(int32_t[]){g->kv_sim_off, g->n_vocab, g->n_layers}, 3 * sizeof(int32_t));
+    h = mix(h, &(int32_t[]){g->n_vocab, g->n_layers}, 2 * sizeof(int32_t));
     const uint64_t parameters = g->canonical ? canonical_digest(g->canonical) : 0;
     h = mix(h, &parameters, sizeof parameters);
     for (int i = 0; g->canonical && i < canonical_n_tensors(g->canonical); i++) {
@@ -158,6 +157,13 @@ static uint64_t fingerprint(const struct ds4_engine *g)
         h = mix(h, v->data, bytes < 64 ? (size_t)bytes : 64);
     }
     return h;
+}
+
+/* The identity, and what else changes stored rows. */
+static uint64_t fingerprint(const struct ds4_engine *g)
+{
+    const uint64_t h = mix(g->identity, g->backend, strlen(g->backend));
+    return mix(h, &(int32_t){g->kv_sim_off}, sizeof(int32_t));
 }
 
 /* ---------------------------------------------------------------- buffers */
@@ -194,6 +200,7 @@ int engine_assemble(struct ds4_engine *g, struct err *e)
     if (rc) return rc;
     report_write(g);
     if (g->report_only) return 0;
+    g->identity = identity(g);
     g->fingerprint = fingerprint(g);
     log_msg(LOG_INFO, "engine", "memory: %.2f GiB needed, %.2f available, %d session%s of %d tokens",
             (double)g->plan.total / (1 << 30), (double)g->plan.available / (1 << 30), g->plan.sessions,

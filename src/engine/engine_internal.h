@@ -149,6 +149,9 @@ int session_run(struct ds4_session *s, ds4_progress *progress, void *arg, struct
 int session_reach(struct ds4_session *s, int pos, struct err *e);
 /* Puts an empty state in place of the session's. */
 int session_reset(struct ds4_session *s, struct err *e);
+/* The history is these i32 tokens now, behind which the state stands already; logits: f32 [n_vocab], or NULL. Both may
+ * lie anywhere. The rewind points of the history before are gone. */
+void session_replace(struct ds4_session *s, const void *tokens, int length, const void *logits);
 
 /* ---------------------------------------------------------------- the engine */
 
@@ -165,6 +168,7 @@ struct ds4_engine {
     bool kv_sim_off, page_weights, report_only;
     int n_layers, n_vocab, prefill_chunk;
     uint64_t anchor_bytes;
+    uint64_t identity;    /* of the model, whatever computes it */
     uint64_t fingerprint; /* of everything that a snapshot depends on */
 
     struct ds4_memory_plan plan;

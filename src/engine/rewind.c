@@ -15,6 +15,17 @@ int session_reset(struct ds4_session *s, struct err *e)
     return 0;
 }
 
+void session_replace(struct ds4_session *s, const void *tokens, int length, const void *logits)
+{
+    s->status = DS4_IDLE;
+    s->length = length;
+    s->have_logits = logits != NULL;
+    memcpy(s->tokens, tokens, (size_t)length * sizeof *s->tokens);
+    if (logits) memcpy(s->logits, logits, (size_t)s->engine->n_vocab * sizeof *s->logits);
+    anchors_cut(&s->anchors, -1);
+    anchors_take(s);
+}
+
 /* The history ends at pos now; logits are there only if pos has a rewind point. */
 static void history_cut(struct ds4_session *s, int pos, const float *logits)
 {

@@ -8,6 +8,7 @@
 #include "engine/engine_internal.h"
 #include <inttypes.h>
 #include <string.h>
+#include "base/checksum.h"
 #include "base/mem.h"
 
 #define SNAPSHOT_MAGIC UINT64_C(0x3150414e53345344) /* "DS4SNAP1"; another byte order gives another number */
@@ -36,17 +37,11 @@ static struct snapshot_parts parts_of(const struct snapshot_header *h)
     return p;
 }
 
-/* FNV-1a over words of eight bytes, the last one padded with zeros. */
-static uint64_t checksum(const unsigned char *p, size_t n)
+static uint64_t checksum_of(const unsigned char *p, size_t n)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ n;
-    for (size_t i = 0; i < n; i += 8) {
-        uint64_t word = 0;
-        memcpy(&word, p + i, n - i < 8 ? n - i : 8);
-        h = (h ^ word) * UINT64_C(0x100000001b3);
-        h ^= h >> 32;
-    }
-    return h;
+    struct checksum c = {0};
+    checksum_add(&c, p, n);
+    return checksum_value(&c);
 }
 
 /* ---------------------------------------------------------------- taking */
@@ -72,9 +67,9 @@ int ds4_session_snapshot(ds4_session *s, void **data, size_t *n, struct ds4_erro
     }
     memcpy(out + p.tokens, s->tokens, p.logits - p.tokens);
     if (s->have_logits) memcpy(out + p.logits, s->logits, p.rows - p.logits);
-    f->rows_take(s->state, out + p.rows);
+    f->rows_take(s->state, 0, h.rows_bytes, out + p.rows);
     f->anchor_take(s->state, out + p.anchor);
-    h.checksum = checksum(out + p.tokens, p.end - p.tokens);
+    h.checksum = checksum_of(out + p.tokens, p.end - p.tokens);
     memcpy(out, &h, sizeof h);
     *data = out, *n = p.end;
     return 0;
@@ -115,7 +110,7 @@ static int snapshot_check(const struct ds4_session *s, const unsigned char *data
     if (rc) return rc;
     const struct snapshot_parts p = parts_of(h);
     if (p.end != n) return err_set(e, ERR_FORMAT, "the snapshot has %zu bytes, its header says %" PRIu64, n, p.end);
-    if (checksum(data + p.tokens, n - p.tokens) != h->checksum)
+    if (checksum_of(data + p.tokens, n - p.tokens) != h->checksum)
         return err_set(e, ERR_FORMAT, "the snapshot is damaged: its checksum is wrong");
     for (int i = 0; i < h->length; i++) {
         int32_t id;
@@ -138,12 +133,6 @@ int ds4_session_restore(ds4_session *s, const void *data, size_t n, struct ds4_e
     if (rc == 0) rc = f->rows_restore(s->state, h.length, from + p.rows, &err);
     if (rc) return engine_error(e, &err);
     f->anchor_restore(s->state, h.length, from + p.anchor);
-    s->status = DS4_IDLE;
-    s->length = h.length;
-    s->have_logits = h.has_logits;
-    memcpy(s->tokens, from + p.tokens, p.logits - p.tokens);
-    if (h.has_logits) memcpy(s->logits, from + p.logits, p.rows - p.logits);
-    anchors_cut(&s->anchors, -1);
-    anchors_take(s);
+    session_replace(s, from + p.tokens, h.length, h.has_logits ? from + p.logits : NULL);
     return 0;
 }

@@ -162,7 +162,7 @@ size_t deepseek4_anchor_bytes_at(const void *model, int pos);
 void deepseek4_anchor_take(const void *state, void *dst);
 void deepseek4_anchor_restore(void *state, int pos, const void *src);
 size_t deepseek4_rows_bytes(const void *state);
-void deepseek4_rows_take(const void *state, void *dst);
+size_t deepseek4_rows_take(const void *state, size_t from, size_t n, void *dst);
 size_t deepseek4_rows_bytes_at(const void *model, int pos);
 int deepseek4_rows_restore(void *state, int pos, const void *src, struct err *e);
 

@@ -246,19 +246,27 @@ size_t deepseek4_rows_bytes(const void *state)
     return deepseek4_rows_bytes_at(s->model, s->length);
 }
 
-void deepseek4_rows_take(const void *state, void *dst)
+size_t deepseek4_rows_take(const void *state, size_t from, size_t n, void *dst)
 {
     const struct deepseek4_state *s = state;
     const struct deepseek4_model *m = s->model;
-    unsigned char *to = dst;
+    size_t begin = 0, taken = 0; /* begin: of a store among all rows */
     for (int l = 0; l < m->shape.L; l++)
         for (int i = 0; i < STORE_COUNT; i++) {
             struct row_format f;
             if (!store_describe(m, l, i, &f)) continue;
-            const int64_t n = store_rows(m, l, s->length);
-            if (n) m->dev->op->store_get(s->layer[l].store[i], 0, n, to);
-            to += (size_t)n * m->dev->op->row_bytes(m->dev, &f);
+            const size_t row = m->dev->op->row_bytes(m->dev, &f), at = from + taken;
+            const size_t end = begin + (size_t)store_rows(m, l, s->length) * row;
+            size_t rows = at < end ? (end - at) / row : 0;
+            if (rows > (n - taken) / row) rows = (n - taken) / row;
+            if (rows)
+                m->dev->op->store_get(s->layer[l].store[i], (int64_t)((at - begin) / row), (int64_t)rows,
+                                      (unsigned char *)dst + taken);
+            taken += rows * row;
+            if (from + taken < end) return taken;
+            begin = end;
         }
+    return taken;
 }
 
 /* Room for the rows of the first pos tokens. */
