@@ -31,7 +31,7 @@ int diagnose_ids(const char *list, int n_vocab, struct ds4_tokens *out, struct d
         token_list_add(out, (int32_t)v);
         p = *end ? end + 1 : end;
     }
-    return out->n ? 0 : failure(e, DS4_E_ARG, "--token-ids: the list is empty");
+    return *list ? 0 : failure(e, DS4_E_ARG, "--token-ids: the list is empty");
 }
 
 static int write_rows(ds4_engine *g, ds4_session *s, const struct ds4_tokens *t, struct file_writer *w,

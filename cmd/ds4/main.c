@@ -14,7 +14,9 @@
 #include "generate.h"
 #include "options.h"
 #include "perplexity.h"
+#include "resume.h"
 #include "talk.h"
+#include "turn.h"
 
 static void log_line(void *arg, int level, const char *subject, const char *text)
 {
@@ -22,7 +24,7 @@ static void log_line(void *arg, int level, const char *subject, const char *text
     if (level <= (o->verbose ? 3 : 1)) fprintf(stderr, "ds4: %s: %s\n", subject, text);
 }
 
-/* Tokens of the prompt as they are sent: plain, rendered already, or put into the chat frame. */
+/* Appends the tokens of the prompt as they are sent: plain, rendered already, or put into the chat frame. */
 static int prompt_tokens(const ds4_engine *g, const struct options *o, const char *text, size_t n,
                          struct ds4_tokens *out, bool *thinking, struct ds4_error *e)
 {
@@ -33,42 +35,40 @@ static int prompt_tokens(const ds4_engine *g, const struct options *o, const cha
         *thinking = out->n && out->p[out->n - 1] == ds4_token_think_begin(g);
         return rc;
     }
-    struct ds4_message m[2];
-    size_t k = 0;
     enum ds4_think used;
-    if (*o->system) m[k++] = (struct ds4_message){.role = DS4_SYSTEM, .text = o->system, .n_text = strlen(o->system)};
-    m[k++] = (struct ds4_message){.role = DS4_USER, .text = text, .n_text = n};
-    const int rc = ds4_chat_tokens(g, m, k, o->think, o->ctx, out, &used, e);
+    const int rc = turn_tokens(g, o, text, n, out, &used, e);
     if (!rc) options_note_thinking(o, used);
     *thinking = !rc && used != DS4_THINK_OFF;
     return rc;
 }
 
-static int answer_prompt(ds4_engine *g, const struct options *o, struct ds4_tokens *t, bool thinking,
-                         struct ds4_error *e)
+/* Answers the tokens, of which the session had the first `before`. */
+static int answer_prompt(ds4_engine *g, const struct options *o, ds4_session *s, struct ds4_tokens *t, size_t before,
+                         bool thinking, struct ds4_error *e)
 {
-    ds4_session *s;
     struct generate_result r;
-    int rc = ds4_session_create(g, o->ctx, &s, e);
-    if (rc) return rc;
     generate_catch_interrupts();
-    rc = generate_answer(g, s, o, thinking, t, &r, e);
-    if (!rc) generate_print_speed(&r);
-    ds4_session_free(s);
-    return rc;
+    int rc = generate_answer(g, s, o, thinking, t, &r, e);
+    if (rc) return rc;
+    generate_print_speed(&r);
+    if (r.generated) return resume_end(s, o, t, before, e);
+    if (o->session) fprintf(stderr, "ds4: session %s: there was no answer, nothing is saved\n", o->session);
+    return 0;
 }
 
-/* Everything that starts from a given list of tokens. */
-static int run_tokens(ds4_engine *g, const struct options *o, struct ds4_tokens *t, bool thinking, struct ds4_error *e)
+/* Everything that starts from a given list of tokens; s: NULL for what needs no session of its caller. */
+static int run_tokens(ds4_engine *g, const struct options *o, ds4_session *s, struct ds4_tokens *t, size_t before,
+                      bool thinking, struct ds4_error *e)
 {
     if (o->dump_tokens) return diagnose_tokens(g, t), 0;
     if (t->n >= (size_t)o->ctx)
-        return failure(e, DS4_E_LIMIT, "the prompt has %zu tokens, the context %d; give a larger --ctx", t->n, o->ctx);
+        return failure(e, DS4_E_LIMIT, "the prompt has %zu tokens%s, the context %d; give a larger --ctx", t->n,
+                       before ? " with the session before it" : "", o->ctx);
     if (o->logits_out) return diagnose_logits(g, o->ctx, t, o->logits_out, e);
     if (o->dump_logits) return dump_logits(g, o, t, e);
     if (o->dump_logprobs) return dump_logprobs(g, o, t, e);
     if (o->decode_consistency >= 0) return consistency_run(g, o, t, e);
-    return answer_prompt(g, o, t, thinking, e);
+    return answer_prompt(g, o, s, t, before, thinking, e);
 }
 
 static int read_prompt(const struct options *o, char **text, size_t *n, struct ds4_error *e)
@@ -86,34 +86,40 @@ static int read_prompt(const struct options *o, char **text, size_t *n, struct d
     return e->code = err.code;
 }
 
-/* Options that look at a prompt need one; others chat where there is none. */
-static bool wants_prompt(const struct options *o)
+/* Appends the prompt's tokens. */
+static int take_prompt(const ds4_engine *g, const struct options *o, struct ds4_tokens *t, bool *thinking,
+                       struct ds4_error *e)
 {
-    return o->dump_tokens || o->logits_out || o->dump_logits || o->dump_logprobs || o->decode_consistency >= 0;
+    char *text = NULL;
+    size_t n = 0;
+    if (o->token_ids) {
+        struct ds4_model_info info;
+        ds4_engine_info(g, &info);
+        return diagnose_ids(o->token_ids, info.n_vocab, t, e);
+    }
+    if (!o->prompt && !o->prompt_file && isatty(STDIN_FILENO))
+        return failure(e, DS4_E_ARG, "no prompt; give -p TEXT, --prompt-file FILE or --token-ids LIST");
+    int rc = read_prompt(o, &text, &n, e);
+    if (!rc) rc = prompt_tokens(g, o, text, n, t, thinking, e);
+    mem_free(text);
+    return rc;
 }
 
 static int run(ds4_engine *g, const struct options *o, struct ds4_error *e)
 {
     struct ds4_tokens t = {0};
+    ds4_session *s = NULL;
+    const bool look = options_look(o);
+    const bool prompt = o->token_ids || o->prompt || o->prompt_file || !isatty(STDIN_FILENO);
     bool thinking = false;
-    char *text = NULL;
-    size_t n = 0;
-    int rc;
     if (o->inspect && !o->dump_tokens) return fputs(ds4_engine_report(g), stdout), 0;
     if (o->perplexity_file && !o->dump_tokens) return perplexity_run(g, o, e);
-    if (o->token_ids) {
-        struct ds4_model_info info;
-        ds4_engine_info(g, &info);
-        rc = diagnose_ids(o->token_ids, info.n_vocab, &t, e);
-    } else if (!o->prompt && !o->prompt_file && isatty(STDIN_FILENO)) {
-        if (!wants_prompt(o)) return talk_run(g, o, e);
-        rc = failure(e, DS4_E_ARG, "no prompt; give -p TEXT, --prompt-file FILE or --token-ids LIST");
-    } else {
-        rc = read_prompt(o, &text, &n, e);
-        if (!rc) rc = prompt_tokens(g, o, text, n, &t, &thinking, e);
-    }
-    if (!rc) rc = run_tokens(g, o, &t, thinking, e);
-    mem_free(text);
+    if (!look && !prompt) return talk_run(g, o, e);
+    int rc = look ? 0 : resume_begin(g, o, &s, &t, e);
+    const size_t before = t.n;
+    if (!rc) rc = take_prompt(g, o, &t, &thinking, e);
+    if (!rc) rc = run_tokens(g, o, s, &t, before, thinking, e);
+    ds4_session_free(s);
     ds4_tokens_free(&t);
     return rc;
 }

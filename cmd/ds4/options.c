@@ -15,6 +15,7 @@ enum option_id {
     O_PROMPT_FILE,
     O_SYSTEM,
     O_RAW,
+    O_SESSION,
     O_TOKENS,
     O_THINK,
     O_THINK_MAX,
@@ -60,6 +61,7 @@ static const struct option table[O_COUNT] = {
     [O_PROMPT_FILE] = {"--prompt-file", NULL, "FILE", "the same with the text of a file (-: standard input)"},
     [O_SYSTEM] = {"-sys", "--system", "TEXT", "system text (\"You are a helpful assistant\"; empty: none)"},
     [O_RAW] = {"--raw", "--raw-prompt", NULL, "go on with the prompt as plain text, without a chat frame"},
+    [O_SESSION] = {"--session", NULL, "NAME", "resume from this file if it exists, and save to it at the end"},
     [O_TOKENS] = {"-n", "--tokens", "N", "most tokens of an answer (50000)", "Answer"},
     [O_THINK] = {"--think", NULL, NULL, "think before the answer (default)"},
     [O_THINK_MAX] = {"--think-max", NULL, NULL, "think as much as the model can; needs --ctx 393216 or more"},
@@ -108,9 +110,13 @@ static const char
         "The answer goes to standard output, everything else to standard error. Exit status: 0 done, 1 failed,\n"
         "2 wrong use. A prompt that begins with the model's own marks, such as <｜User｜>, is sent as it is.\n"
         "\n"
+        "A session file holds a conversation with all that was computed for it: the next run answers at once. It is\n"
+        "for the same model file, --backend and --kv-sim, and is written anew at the end of a run that added to it.\n"
+        "\n"
         "Examples:\n"
         "  ds4 -m model.gguf\n"
         "  ds4 -m model.gguf -p \"Why is the sky blue?\" --nothink --temp 0\n"
+        "  ds4 -m model.gguf --session talk.ds4s\n"
         "  ds4 -m model.gguf --inspect\n"
         "  ds4 -m model.gguf --doctor\n";
 
@@ -213,9 +219,13 @@ static void take(struct args *a, struct options *o, enum option_id id, const cha
         break;
     case O_SYSTEM:
         o->system = args_value(a, word);
+        o->system_given = true;
         break;
     case O_RAW:
         o->raw = true;
+        break;
+    case O_SESSION:
+        o->session = args_value(a, word);
         break;
     case O_TOKENS:
         o->n_tokens = (int)args_int(a, word, 1, INT32_MAX);
@@ -297,6 +307,12 @@ static void take(struct args *a, struct options *o, enum option_id id, const cha
     }
 }
 
+bool options_look(const struct options *o)
+{
+    return o->inspect || o->doctor || o->dump_tokens || o->logits_out || o->dump_logits || o->dump_logprobs ||
+           o->perplexity_file || o->decode_consistency >= 0;
+}
+
 static void check(struct args *a, const struct options *o)
 {
     const int prompts = (o->prompt != NULL) + (o->prompt_file != NULL) + (o->token_ids != NULL);
@@ -304,6 +320,10 @@ static void check(struct args *a, const struct options *o)
         args_mistake(a, "give one of -p, --prompt-file and --token-ids");
     else if (prompts && o->perplexity_file)
         args_mistake(a, "--perplexity-file takes no prompt");
+    else if (o->session && options_look(o))
+        args_mistake(a, "--session is for answers and chats; leave it out to look at a model or a prompt");
+    else if (o->session && !*o->session)
+        args_mistake(a, "--session: the name is empty");
     else if (!o->n_models && !o->doctor)
         args_mistake(a, "no model; give one with -m FILE (see ds4 --help)");
 }

@@ -11,8 +11,10 @@ struct options {
     int n_models;
     const char *prompt, *prompt_file; /* at most one */
     const char *system;
-    bool raw;     /* the prompt is text to go on with: no chat frame */
-    int n_tokens; /* most tokens of an answer */
+    bool system_given;
+    const char *session; /* file to resume from and to save to, or NULL */
+    bool raw;            /* the prompt is text to go on with: no chat frame */
+    int n_tokens;        /* most tokens of an answer */
     enum ds4_think think;
     struct ds4_sampling sampling;
     int ctx;                   /* 0 until the engine is open: its default */
@@ -29,6 +31,8 @@ struct options {
 /* 0, or the exit status 2 after a message. */
 int options_parse(int argc, char **argv, struct options *o);
 void options_help(void);
+/* True if the model or the prompt is only looked at: no answer, no chat, no session. */
+bool options_look(const struct options *o);
 /* Tells the user where the thinking that was asked for does not fit the context. */
 void options_note_thinking(const struct options *o, enum ds4_think used);
 

@@ -9,14 +9,16 @@
 #include <unistd.h>
 #include <histedit.h>
 #include "generate.h"
+#include "resume.h"
+#include "turn.h"
 
 /* The transcript is an exact list of tokens: a turn only ever adds to it. */
 struct talk {
     ds4_engine *g;
     ds4_session *s;
     const struct options *o;
-    struct ds4_tokens history;
-    bool closed; /* the history ends in a finished answer */
+    struct ds4_tokens history; /* empty, or it ends with an answer */
+    bool noted;                /* how there will be thinking */
 };
 
 /* libedit writes past its buffers where a line has room for a few characters only: below this width lines are read
@@ -51,51 +53,35 @@ static void use_utf8(void)
     if (!setlocale(LC_CTYPE, "C.UTF-8")) setlocale(LC_CTYPE, "UTF-8");
 }
 
-/* Adds a user turn; the first one brings the system text along. */
-static int turn_begin(struct talk *c, const char *text, size_t n, bool *thinking, struct ds4_error *e)
-{
-    const struct options *o = c->o;
-    struct ds4_message m[2];
-    size_t k = 0;
-    enum ds4_think used = o->think;
-    if (!c->closed && *o->system)
-        m[k++] = (struct ds4_message){.role = DS4_SYSTEM, .text = o->system, .n_text = strlen(o->system)};
-    m[k++] = (struct ds4_message){.role = DS4_USER, .text = text, .n_text = n};
-    const int rc = c->closed ? ds4_chat_next_tokens(c->g, m, k, o->think, o->ctx, &c->history, &used, e)
-                             : ds4_chat_tokens(c->g, m, k, o->think, o->ctx, &c->history, &used, e);
-    if (!rc && !c->closed) options_note_thinking(o, used);
-    *thinking = used != DS4_THINK_OFF;
-    return rc;
-}
-
 /* A turn that fails leaves the transcript as it was. */
 static void turn(struct talk *c, const char *text, size_t n)
 {
     struct ds4_error e = {0};
     struct generate_result r = {0};
     const size_t before = c->history.n;
-    bool thinking = false;
+    enum ds4_think used = c->o->think;
     generate_reset_interrupt();
-    int rc = turn_begin(c, text, n, &thinking, &e);
+    int rc = turn_tokens(c->g, c->o, text, n, &c->history, &used, &e);
+    if (!rc && !c->noted) options_note_thinking(c->o, used), c->noted = true;
     if (!rc && c->history.n >= (size_t)c->o->ctx) {
         rc = DS4_E_LIMIT;
         snprintf(e.message, sizeof e.message, "the conversation does not fit into %d tokens; start with a larger --ctx",
                  c->o->ctx);
     }
-    if (!rc) rc = generate_answer(c->g, c->s, c->o, thinking, &c->history, &r, &e);
+    if (!rc) rc = generate_answer(c->g, c->s, c->o, used != DS4_THINK_OFF, &c->history, &r, &e);
     if (rc || !r.generated) {
         c->history.n = before;
         if (rc) fprintf(stderr, "ds4: %s\n", e.message);
         return;
     }
-    c->closed = true;
     generate_print_speed(&r);
 }
 
 int talk_run(ds4_engine *g, const struct options *o, struct ds4_error *e)
 {
     struct talk c = {.g = g, .o = o};
-    const int rc = ds4_session_create(g, o->ctx, &c.s, e);
+    int rc = resume_begin(g, o, &c.s, &c.history, e);
+    const size_t before = c.history.n;
     if (rc) return rc;
     use_utf8();
     EditLine *el = el_init("ds4", stdin, stdout, stderr);
@@ -126,7 +112,8 @@ int talk_run(ds4_engine *g, const struct options *o, struct ds4_error *e)
     putchar('\n');
     history_end(lines);
     el_end(el);
+    rc = resume_end(c.s, o, &c.history, before, e);
     ds4_session_free(c.s);
     ds4_tokens_free(&c.history);
-    return 0;
+    return rc;
 }

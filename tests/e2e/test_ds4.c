@@ -83,6 +83,9 @@ static void options(void **state)
     expect("$DS4 -p a --ctx 2000000 2>&1", 2, "at most 1048576");
     expect("$DS4 --raw -p '' 2>&1", 2, "empty");
     expect("$DS4 2>&1 </dev/null", 2, "standard input is empty");
+    expect("$DS4 -p a --session '' 2>&1", 2, "--session: the name is empty");
+    expect("$DS4 -p a --session s --dump-tokens 2>&1", 2, "--session is for answers");
+    expect("$DS4 --session s --inspect 2>&1", 2, "--session is for answers");
 }
 
 /* One tensor per shard, named by one in the middle; few descriptors. */
@@ -228,7 +231,7 @@ static void resize(struct terminal *t, int rows, int columns)
 }
 
 /* Skips the test where no pseudo terminal can be had, as in a bare container. */
-static void terminal_start(struct terminal *t, int columns)
+static void terminal_start(struct terminal *t, int columns, const char *session)
 {
     *t = (struct terminal){.fd = posix_openpt(O_RDWR | O_NOCTTY)};
     const char *name = t->fd >= 0 && !grantpt(t->fd) && !unlockpt(t->fd) ? ptsname(t->fd) : NULL;
@@ -247,7 +250,8 @@ static void terminal_start(struct terminal *t, int columns)
     unsetenv("LC_ALL");
     setenv("LANG", "C", 1);
     setenv("TERM", "xterm", 1);
-    execl(TEST_BUILD "/ds4", "ds4", "-m", model, "--temp", "0", "--system", "", "-n", "200", (char *)NULL);
+    execl(TEST_BUILD "/ds4", "ds4", "-m", model, "--temp", "0", "--system", "", "-n", "200",
+          session ? "--session" : (char *)NULL, session, (char *)NULL);
     _exit(127);
 }
 
@@ -304,7 +308,7 @@ static void terminal_leave(struct terminal *t)
 static void chat(void **state)
 {
     struct terminal t;
-    terminal_start(&t, 80);
+    terminal_start(&t, 80, NULL);
     await(&t, "ds4> ");
     type(&t, "What is 4 + 5?\r");
     await(&t, "\033[90m"); /* thinking is dim and its tags are hidden */
@@ -327,7 +331,7 @@ static void chat(void **state)
 static void narrow_terminal(void **state)
 {
     struct terminal t;
-    terminal_start(&t, 80);
+    terminal_start(&t, 80, NULL);
     await(&t, "ds4> ");
     resize(&t, 2, 2);
     type(&t, "What is 4 + 5?\r");
@@ -340,6 +344,97 @@ static void narrow_terminal(void **state)
     await(&t, "generation: ");
     await(&t, "ds4> ");
     terminal_leave(&t);
+}
+
+/* ---------------------------------------------------------------- sessions on file */
+
+#define TELL "$DS4 --raw --session $FOLDER/s -p "
+
+/* In two runs what one run says, drawn or not; the second has nothing to compute. */
+static void session_goes_on(void **state)
+{
+    static const char *const draw[] = {"--temp 0", "--seed 5"};
+    char once[256], twice[512];
+    for (int i = 0; i < 2; i++) {
+        snprintf(once, sizeof once, "$DS4 --raw -p 'A fox and a mole' %s -n 30 2>/dev/null", draw[i]);
+        snprintf(twice, sizeof twice,
+                 "rm -f $FOLDER/s; (" TELL "'A fox and a mole' %s -n 10 2>/dev/null; " TELL
+                 "'' %s -n 20 -t 1 --isa scalar 2>/dev/null) | tr -d '\n'; echo",
+                 draw[i], draw[i]);
+        expect_same(once, twice, true);
+    }
+    expect(TELL "'' -n 5 --temp 0 2>&1 >/dev/null", 0, "prefill: 0.00 t/s");
+}
+
+static void session_messages(void **state)
+{
+    expect("rm -f $FOLDER/s; " TELL "abc -n 1 --temp 0 2>&1 >/dev/null", 0, "/s: 4 tokens saved\n");
+    expect("cp $FOLDER/s $FOLDER/t; " TELL "abc -n 2 --temp 0 2>&1 >/dev/null", 0, "/s: going on behind 4 tokens\n");
+    expect(TELL "a --ctx 4 2>&1", 1, "give a larger --ctx");
+    expect(TELL "a --system b -n 1 2>&1 >/dev/null", 0, "--system has no effect");
+    expect(TELL "a --kv-sim off 2>&1", 1, "made with --kv-sim on, this is off");
+    expect(TELL "a --backend ref 2>&1", 1, "made with the backend \"cpu\", this is \"ref\"");
+    expect("cp $FOLDER/s $FOLDER/t; printf x >>$FOLDER/t; $DS4 -p a --session $FOLDER/t 2>&1", 1, "/t: damaged");
+    expect("$DS4 -p a --session $FOLDER/no/s 2>&1", 1, "No such file");
+    expect("$DS4 -p a --session $FOLDER 2>&1", 1, "not a regular file");
+    expect("$DS4 -p a --session README.md 2>&1", 1, "not a session file");
+    expect("head -1 README.md", 0, "# ds4");
+}
+
+/* A run that fails leaves the file as it was. */
+static void session_stays(void **state)
+{
+    if (access("/dev/full", W_OK)) skip();
+    expect("rm -f $FOLDER/s; " TELL "abc -n 1 2>/dev/null >/dev/null; cp $FOLDER/s $FOLDER/t; " TELL
+           "abc 2>/dev/null >/dev/full || cmp $FOLDER/s $FOLDER/t && echo same",
+           0, "same");
+    expect("rm -f $FOLDER/s; " TELL "abc 2>/dev/null >/dev/full; test -e $FOLDER/s || echo none", 0, "none");
+}
+
+/* Two turns of one chat, a chat for each, and two single answers leave the same bytes. */
+static void session_of_a_chat(void **state)
+{
+    struct terminal t;
+    char path[TEMP_PATH + 8];
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/chat%d", folder, i);
+        terminal_start(&t, 80, path);
+        await(&t, "ds4> ");
+        type(&t, "What is 4 + 5?\r");
+        await(&t, "generation: ");
+        await(&t, "ds4> ");
+        if (i) {
+            type(&t, "\004");
+            await(&t, "tokens saved");
+            terminal_end(&t, 0);
+            terminal_start(&t, 80, path);
+            await(&t, "going on behind ");
+            await(&t, "ds4> ");
+        }
+        type(&t, "What is 3 + 5?\r");
+        await(&t, "generation: ");
+        await(&t, "ds4> ");
+        type(&t, "\004");
+        await(&t, "tokens saved");
+        terminal_end(&t, 0);
+    }
+    expect("for q in 4 3; do $DS4 --session $FOLDER/single --system '' --temp 0 -n 200 -p \"What is $q + 5?\" "
+           "2>/dev/null; done",
+           0, "9\n");
+    expect("cmp $FOLDER/chat0 $FOLDER/chat1 && cmp $FOLDER/chat0 $FOLDER/single && echo same", 0, "same");
+}
+
+/* A chat in which nothing is said leaves no file. */
+static void session_of_silence(void **state)
+{
+    struct terminal t;
+    char path[TEMP_PATH + 8];
+    snprintf(path, sizeof path, "%s/silence", folder);
+    terminal_start(&t, 80, path);
+    await(&t, "ds4> ");
+    type(&t, "\004");
+    terminal_end(&t, 0);
+    assert_int_equal(access(path, F_OK), -1);
 }
 
 int main(void)
@@ -358,6 +453,11 @@ int main(void)
         cmocka_unit_test(closed_streams),
         cmocka_unit_test(chat),
         cmocka_unit_test(narrow_terminal),
+        cmocka_unit_test(session_goes_on),
+        cmocka_unit_test(session_messages),
+        cmocka_unit_test(session_stays),
+        cmocka_unit_test(session_of_a_chat),
+        cmocka_unit_test(session_of_silence),
     };
     return cmocka_run_group_tests(tests, group_set_up, NULL);
 }

@@ -1,0 +1,15 @@
+/* --session: a history that outlives the program. */
+#ifndef RESUME_H
+#define RESUME_H
+#include "ds4.h"
+#include "options.h"
+
+/* Makes the session. With --session NAME it is taken from that file if there is one, and its tokens are *history
+ * (empty before); a place where NAME could not be written is an error now, not after the answer. */
+int resume_begin(ds4_engine *g, const struct options *o, ds4_session **out, struct ds4_tokens *history,
+                 struct ds4_error *e);
+/* Writes NAME if the history has more than its first `before` tokens; the session is brought to it first. */
+int resume_end(ds4_session *s, const struct options *o, const struct ds4_tokens *history, size_t before,
+               struct ds4_error *e);
+
+#endif
