@@ -404,9 +404,7 @@ static void session_of_a_chat(void **state)
         await(&t, "generation: ");
         await(&t, "ds4> ");
         if (i) {
-            type(&t, "\004");
-            await(&t, "tokens saved");
-            terminal_end(&t, 0);
+            terminal_leave(&t);
             terminal_start(&t, 80, path);
             await(&t, "going on behind ");
             await(&t, "ds4> ");
@@ -414,9 +412,7 @@ static void session_of_a_chat(void **state)
         type(&t, "What is 3 + 5?\r");
         await(&t, "generation: ");
         await(&t, "ds4> ");
-        type(&t, "\004");
-        await(&t, "tokens saved");
-        terminal_end(&t, 0);
+        terminal_leave(&t);
     }
     expect("for q in 4 3; do $DS4 --session $FOLDER/single --system '' --temp 0 -n 200 -p \"What is $q + 5?\" "
            "2>/dev/null; done",
@@ -432,8 +428,7 @@ static void session_of_silence(void **state)
     snprintf(path, sizeof path, "%s/silence", folder);
     terminal_start(&t, 80, path);
     await(&t, "ds4> ");
-    type(&t, "\004");
-    terminal_end(&t, 0);
+    terminal_leave(&t);
     assert_int_equal(access(path, F_OK), -1);
 }
 
