@@ -91,8 +91,8 @@ struct family {
     size_t (*anchor_bytes_at)(const void *model, int pos); /* of a state of pos tokens */
     void (*anchor_take)(const void *state, void *dst);
     void (*anchor_restore)(void *state, int pos, const void *src);
-    /* The append-only rows up to the committed length, for snapshots. take copies whole rows from byte `from` of them on
-     * (where an earlier call ended, or 0) while they fit into n bytes, and returns how many bytes that were. restore
+    /* The append-only rows up to the committed length, for snapshots. take copies whole rows from byte `from` of them
+     * on (where an earlier call ended, or 0) while they fit into n bytes, and returns how many bytes that were. restore
      * overwrites those of any state of the model and is followed by anchor_restore; on error nothing has changed. */
     size_t (*rows_bytes)(const void *state);
     size_t (*rows_take)(const void *state, size_t from, size_t n, void *dst);
