@@ -185,9 +185,22 @@ static int buffers_create(struct ds4_engine *g, struct err *e)
     return rc;
 }
 
+/* What the loader found, once a load: a line each, its warnings as warnings (spec dialects 1.3, 13). */
+static void report_log(const char *report)
+{
+    static const char warning[] = "warning: ";
+    for (const char *line = report, *end; *line; line = *end ? end + 1 : end) {
+        end = line + strcspn(line, "\n");
+        const bool warns = !strncmp(line, warning, sizeof warning - 1);
+        const char *text = warns ? line + sizeof warning - 1 : line;
+        log_msg(warns ? LOG_WARN : LOG_INFO, "model", "%.*s", (int)(end - text), text);
+    }
+}
+
 static void report_write(struct ds4_engine *g)
 {
     if (g->canonical) canonical_report(g->canonical, &g->report);
+    if (g->canonical && !g->report_only) report_log(str_c(&g->report));
     g->family->describe(g->model, &g->report);
     engine_plan_text(g, &g->report);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "../support/engine_kit.h"
 #include "../support/synth_model.h"
+#include "../support/temp_files.h"
 #include "engine/engine_internal.h"
 
 static int32_t other_token(int i)
@@ -425,7 +426,9 @@ static void test_snapshot_parameters(void **state)
     struct ds4_error e = {0};
     struct err err = {0};
     struct synth_shape shape = synth_tiny();
-    const char *const path[2] = {"/tmp/ds4-history-a.gguf", "/tmp/ds4-history-b.gguf"};
+    char made[2][TEMP_PATH];
+    const char *const path[2] = {made[0], made[1]};
+    for (int i = 0; i < 2; i++) temp_file(made[i]);
     ds4_engine *g[2];
     ds4_session *s[2];
     void *data;

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "../support/engine_kit.h"
+#include "../support/dialect_forms.h"
+#include "../support/temp_files.h"
 #include "../support/synth_model.h"
 #include "base/clock.h"
 #include "engine/engine_internal.h"
@@ -571,6 +573,42 @@ static void test_log(void **state)
     assert_true(log_count > 0);
 }
 
+/* Looks for what a load must say: level and a part of the text. */
+struct log_wanted {
+    int level;
+    const char *part;
+    int seen;
+};
+
+static void look_log(void *arg, int level, const char *subject, const char *text)
+{
+    struct log_wanted *w = arg;
+    if (level == w->level && !strcmp(subject, "model") && strstr(text, w->part)) w->seen++;
+}
+
+/* A normal load says once what was derived and renamed, and warns of damage without being asked. */
+static void test_log_of_load(void **state)
+{
+    static const struct form_edit nan_edit = {.kind = EDIT_POKE, .name = "blk.1.attn_kv.weight", .number = 0x7fc00000};
+    struct synth_shape shape = synth_tiny();
+    struct err err = {0};
+    char from[TEMP_PATH], other[TEMP_PATH], bad[TEMP_PATH];
+    temp_file(from), temp_file(other), temp_file(bad);
+    assert_int_equal(synth_deepseek4(from, &shape, &err), 0);
+    assert_int_equal(dialect_form_write(from, other, FORM_IK, WIDTHS_KEPT, &err), 0);
+    assert_int_equal(dialect_form_edit(from, bad, &nan_edit, 1, &err), 0);
+    struct log_wanted wanted[] = {{2, "renamed: ", 0}, {2, "derived: ", 0}, {1, "blk.1.attn_kv.weight", 0}};
+    for (int i = 0; i < 3; i++) {
+        const char *const path = i < 2 ? other : bad;
+        struct ds4_options o = kit_options(KIT_F16);
+        o.model_paths = &path;
+        o.log = look_log;
+        o.log_arg = &wanted[i];
+        ds4_engine_close(kit_open(&o));
+        assert_int_equal(wanted[i].seen, 1);
+    }
+}
+
 static int clean(void **state)
 {
     kit_clean();
@@ -593,6 +631,7 @@ int main(void)
         cmocka_unit_test(test_info),
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_log),
+        cmocka_unit_test(test_log_of_load),
     };
     return cmocka_run_group_tests(tests, NULL, clean);
 }
