@@ -4,16 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/args.h"
 #include "base/mem.h"
 #include "base/pool.h"
+#include "base/program.h"
 #include "commands.h"
 #include "deepseek4_layout.h"
 #include "hf_deepseek4.h"
 #include "hf_folder.h"
 #include "hf_json.h"
 #include "hf_tokenizer.h"
+#include "output.h"
 #include "quant/quant.h"
 #include "source_rows.h"
 #include "tensor_stream.h"
@@ -102,8 +103,8 @@ static void note_fallback(const struct conversion *c, int at, int wanted, bool *
     for (int i = 0; i < at; i++)
         if (noted[i] && strcmp(stem(&c->tensors[i]), stem(t)) == 0) return;
     noted[at] = true;
-    fprintf(stderr, "ds4-gguf: note: %s: rows of %d do not fit %s, written as %s\n", stem(t), (int)t->ne[0],
-            quant_type((uint32_t)wanted)->name, quant_type(c->types[at])->name);
+    program_say("ds4-gguf", "note: %s: rows of %d do not fit %s, written as %s", stem(t), (int)t->ne[0],
+                quant_type((uint32_t)wanted)->name, quant_type(c->types[at])->name);
 }
 
 static int plan_types(struct conversion *c, struct err *e)
@@ -145,10 +146,10 @@ static int note_unused(const struct conversion *c, struct err *e)
     if (u.beyond)
         return err_set(e, ERR_MODEL, "%s/config.json counts %d layers, but there is a tensor %s", c->opt->folder,
                        u.n_layers, u.beyond);
-    if (u.drafts) fprintf(stderr, "ds4-gguf: note: the draft block (%d tensors mtp.*) is left out\n", u.drafts);
+    if (u.drafts) program_say("ds4-gguf", "note: the draft block (%d tensors mtp.*) is left out", u.drafts);
     if (u.others)
-        fprintf(stderr, "ds4-gguf: note: %d tensors have no place in the file and are left out, the first is %s\n",
-                u.others, u.first);
+        program_say("ds4-gguf", "note: %d tensors have no place in the file and are left out, the first is %s",
+                    u.others, u.first);
     return 0;
 }
 
@@ -330,7 +331,7 @@ static int convert(struct convert_options *opt, struct err *e)
     int rc = prepare(&c, e);
     if (!rc) rc = note_unused(&c, e);
     if (!rc) rc = write_file(&c, e);
-    if (!rc) fprintf(stderr, "ds4-gguf: wrote %s, %d tensors\n", opt->out, c.n_tensors);
+    if (!rc) program_say("ds4-gguf", "wrote %s, %d tensors", opt->out, c.n_tensors);
     if (c.pool) pool_free(c.pool);
     mem_free(c.experts);
     mem_free(c.types);
@@ -398,16 +399,8 @@ int command_convert(int argc, char **argv)
         fputs(help, stdout);
     else if (a.bad)
         status = 2;
-    else {
-        if (!o.overwrite && access(o.out, F_OK) == 0)
-            err_set(&e, ERR_ARG, "%s exists; --overwrite replaces it", o.out);
-        else
-            convert(&o, &e);
-        if (e.code) {
-            fprintf(stderr, "ds4-gguf convert: %s\n", e.msg);
-            status = 1;
-        }
-    }
+    else if (output_check(o.out, o.overwrite, &e) || convert(&o, &e))
+        status = program_failed(a.program, &e);
     type_rules_free(&o.types);
     return status;
 }

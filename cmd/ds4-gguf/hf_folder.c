@@ -2,8 +2,8 @@
 #include "hf_folder.h"
 #include <jansson.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "hf_json.h"
@@ -158,24 +158,20 @@ const struct st_tensor *hf_folder_find(struct hf_folder *f, const char *name)
     return f->tensors[at];
 }
 
-static bool same_file(const struct hf_folder *f, const char *file, const struct stat *st)
+static bool same_file(const struct hf_folder *f, const char *file, const char *path)
 {
-    struct str path = {0};
-    struct stat own;
-    const bool same =
-        !stat(hf_folder_file(f, file, &path), &own) && own.st_dev == st->st_dev && own.st_ino == st->st_ino;
-    str_free(&path);
+    struct str own = {0};
+    const bool same = file_same(hf_folder_file(f, file, &own), path);
+    str_free(&own);
     return same;
 }
 
 bool hf_folder_reads(const struct hf_folder *f, const char *path)
 {
-    struct stat st;
-    if (stat(path, &st)) return false;
     for (size_t i = 0; i < f->n_shards; i++)
-        if (same_file(f, f->shards[i].file, &st)) return true;
-    return same_file(f, "config.json", &st) || same_file(f, "tokenizer.json", &st) ||
-           same_file(f, "model.safetensors.index.json", &st);
+        if (same_file(f, f->shards[i].file, path)) return true;
+    return same_file(f, "config.json", path) || same_file(f, "tokenizer.json", path) ||
+           same_file(f, "model.safetensors.index.json", path);
 }
 
 void hf_folder_unused(const struct hf_folder *f, void (*fn)(void *arg, const char *name), void *arg)

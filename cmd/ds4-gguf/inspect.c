@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/args.h"
+#include "base/program.h"
 #include "base/str.h"
 #include "commands.h"
 #include "gguf/gguf.h"
@@ -144,6 +145,5 @@ int command_inspect(int argc, char **argv)
     if (a.bad) return 2;
     struct err e = {0};
     if (!inspect(path, &e)) return 0;
-    fprintf(stderr, "ds4-gguf inspect: %s\n", e.msg);
-    return 1;
+    return program_failed(a.program, &e);
 }

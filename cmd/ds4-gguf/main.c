@@ -1,7 +1,7 @@
 /* ds4-gguf: makes and looks at model files. */
 #include <stdio.h>
 #include <string.h>
-#include "base/std_streams.h"
+#include "base/program.h"
 #include "commands.h"
 
 static const struct command {
@@ -31,13 +31,13 @@ static int run(int argc, char **argv)
         usage(stdout);
         return 0;
     }
-    if (*name) fprintf(stderr, "ds4-gguf: unknown command %s\n", name);
+    if (*name) program_say("ds4-gguf", "unknown command %s", name);
     usage(stderr);
     return 2;
 }
 
 int main(int argc, char **argv)
 {
-    std_streams_hold();
-    return std_streams_end("ds4-gguf", run(argc, argv));
+    program_begin("ds4-gguf");
+    return program_end("ds4-gguf", run(argc, argv));
 }

@@ -3,12 +3,13 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/args.h"
 #include "base/mem.h"
 #include "base/pool.h"
+#include "base/program.h"
 #include "commands.h"
 #include "deepseek4_layout.h"
+#include "output.h"
 #include "quant/quant.h"
 #include "synth_blocks.h"
 #include "synth_vocabulary.h"
@@ -262,7 +263,7 @@ static int synth(const struct synth_options *o, struct err *e)
     if (rc) return rc;
     rc = write_file(o, &p, tensors, n, e);
     mem_free(tensors);
-    if (!rc) fprintf(stderr, "ds4-gguf: wrote %s, %d tensors\n", o->out, n);
+    if (!rc) program_say("ds4-gguf", "wrote %s, %d tensors", o->out, n);
     return rc;
 }
 
@@ -333,11 +334,6 @@ int command_synth(int argc, char **argv)
     }
     if (a.bad) return 2;
     struct err e = {0};
-    if (!o.overwrite && access(o.out, F_OK) == 0)
-        err_set(&e, ERR_ARG, "%s exists; --overwrite replaces it", o.out);
-    else
-        synth(&o, &e);
-    if (!e.code) return 0;
-    fprintf(stderr, "ds4-gguf synth: %s\n", e.msg);
-    return 1;
+    if (!output_check(o.out, o.overwrite, &e) && !synth(&o, &e)) return 0;
+    return program_failed(a.program, &e);
 }

@@ -21,14 +21,11 @@ static void print_token(const ds4_engine *g, int32_t id)
     str_free(&text);
 }
 
-/* The logits behind *t in a fresh session, which takes n_steps greedy steps first. */
-static int evaluate(ds4_engine *g, int ctx, struct ds4_tokens *t, int n_steps, int n_vocab, float *logits,
+/* The logits behind *t, which takes n_steps greedy steps first. */
+static int evaluate(const ds4_engine *g, ds4_session *s, struct ds4_tokens *t, int n_steps, int n_vocab, float *logits,
                     struct ds4_error *e)
 {
-    ds4_session *s;
-    int rc = ds4_session_create(g, ctx, &s, e);
-    if (rc) return rc;
-    rc = ds4_session_sync(s, t->p, (int)t->n, NULL, NULL, NULL, e);
+    int rc = ds4_session_sync(s, t->p, (int)t->n, NULL, NULL, NULL, e);
     for (int i = 0; i < n_steps && !rc; i++) {
         token_list_add(t, token_greedy(ds4_session_logits(s), n_vocab));
         printf("step %d: ", i + 1);
@@ -37,7 +34,6 @@ static int evaluate(ds4_engine *g, int ctx, struct ds4_tokens *t, int n_steps, i
         rc = ds4_session_sync(s, t->p, (int)t->n, NULL, NULL, NULL, e);
     }
     if (!rc) memcpy(logits, ds4_session_logits(s), (size_t)n_vocab * sizeof *logits);
-    ds4_session_free(s);
     return rc;
 }
 
@@ -79,7 +75,7 @@ static int compare(const ds4_engine *g, const float *a, const float *b, int n_vo
     return failure(e, DS4_E_DEVICE, "decoding and prefill disagree: token %d or %d", top_a, top_b);
 }
 
-int consistency_run(ds4_engine *g, const struct options *o, struct ds4_tokens *t, struct ds4_error *e)
+int consistency_run(ds4_engine *g, ds4_session *s, const struct options *o, struct ds4_tokens *t, struct ds4_error *e)
 {
     struct ds4_model_info info;
     ds4_engine_info(g, &info);
@@ -90,9 +86,12 @@ int consistency_run(ds4_engine *g, const struct options *o, struct ds4_tokens *t
                        n_steps, o->ctx);
     float *logits = mem_try(2 * n_vocab * sizeof *logits);
     if (!logits) return failure(e, DS4_E_MEMORY, "no memory for the logits");
-    int rc = evaluate(g, o->ctx, t, n_steps, info.n_vocab, logits, e);
-    if (!rc) rc = evaluate(g, o->ctx, t, 0, info.n_vocab, logits + n_vocab, e);
+    ds4_session *fresh = NULL;
+    int rc = evaluate(g, s, t, n_steps, info.n_vocab, logits, e);
+    if (!rc) rc = ds4_session_create(g, o->ctx, &fresh, e);
+    if (!rc) rc = evaluate(g, fresh, t, 0, info.n_vocab, logits + n_vocab, e);
     if (!rc) rc = compare(g, logits, logits + n_vocab, info.n_vocab, e);
+    ds4_session_free(fresh);
     mem_free(logits);
     return rc;
 }

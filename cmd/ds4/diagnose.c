@@ -34,13 +34,13 @@ int diagnose_ids(const char *list, int n_vocab, struct ds4_tokens *out, struct d
     return *list ? 0 : failure(e, DS4_E_ARG, "--token-ids: the list is empty");
 }
 
-static int write_rows(ds4_engine *g, ds4_session *s, const struct ds4_tokens *t, struct file_writer *w,
+static int write_rows(ds4_engine *g, ds4_session *s, const struct ds4_tokens *t, size_t first, struct file_writer *w,
                       struct ds4_error *e)
 {
     struct ds4_model_info info;
     struct err err = {0};
     ds4_engine_info(g, &info);
-    for (size_t i = 0; i < t->n; i++) {
+    for (size_t i = first; i < t->n; i++) {
         const int rc = ds4_session_sync(s, t->p, (int)i + 1, NULL, NULL, NULL, e);
         if (rc) return rc;
         if (file_writer_put(w, ds4_session_logits(s), (size_t)info.n_vocab * sizeof(float), &err))
@@ -49,19 +49,15 @@ static int write_rows(ds4_engine *g, ds4_session *s, const struct ds4_tokens *t,
     return 0;
 }
 
-int diagnose_logits(ds4_engine *g, int ctx, const struct ds4_tokens *t, const char *path, struct ds4_error *e)
+int diagnose_logits(ds4_engine *g, ds4_session *s, const struct ds4_tokens *t, size_t before, const char *path,
+                    struct ds4_error *e)
 {
-    ds4_session *s = NULL;
-    struct file_writer *w = NULL;
+    struct file_writer *w;
     struct err err = {0};
-    int rc = ds4_session_create(g, ctx, &s, e);
-    if (rc) return rc;
-    if (file_writer_open(path, &w, &err)) rc = failure_of(e, &err);
-    if (!rc) rc = write_rows(g, s, t, w, e);
-    if (rc)
-        file_writer_abort(w);
-    else if (file_writer_commit(w, &err))
-        rc = failure_of(e, &err);
-    ds4_session_free(s);
+    if (!t->n) return failure(e, DS4_E_ARG, "an empty prompt");
+    if (file_writer_open(path, &w, &err)) return failure_of(e, &err);
+    const int rc = write_rows(g, s, t, before < t->n ? before : t->n - 1, w, e);
+    if (!rc) return file_writer_commit(w, &err) ? failure_of(e, &err) : 0;
+    file_writer_abort(w);
     return rc;
 }

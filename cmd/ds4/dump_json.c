@@ -53,18 +53,15 @@ static void put_logits(struct str *out, const ds4_engine *g, const struct option
     str_puts(out, "\n  ]\n}\n");
 }
 
-int dump_logits(ds4_engine *g, const struct options *o, const struct ds4_tokens *prompt, struct ds4_error *e)
+int dump_logits(ds4_engine *g, ds4_session *s, const struct options *o, const struct ds4_tokens *prompt,
+                struct ds4_error *e)
 {
-    ds4_session *s;
     struct str text = {0};
-    int rc = ds4_session_create(g, o->ctx, &s, e);
-    if (rc) return rc;
-    rc = ds4_session_sync(s, prompt->p, (int)prompt->n, NULL, NULL, NULL, e);
+    int rc = ds4_session_sync(s, prompt->p, (int)prompt->n, NULL, NULL, NULL, e);
     if (!rc) {
         put_logits(&text, g, o, prompt->n, ds4_session_logits(s));
         rc = write_file(o->dump_logits, &text, e);
     }
-    ds4_session_free(s);
     str_free(&text);
     return rc;
 }
@@ -108,19 +105,15 @@ static int put_steps(struct str *out, const ds4_engine *g, ds4_session *s, const
     }
 }
 
-int dump_logprobs(ds4_engine *g, const struct options *o, struct ds4_tokens *t, struct ds4_error *e)
+int dump_logprobs(ds4_engine *g, ds4_session *s, const struct options *o, struct ds4_tokens *t, struct ds4_error *e)
 {
-    ds4_session *s;
     struct str text = {0};
-    int rc = ds4_session_create(g, o->ctx, &s, e);
-    if (rc) return rc;
     str_printf(&text, "{\n  \"source\": \"ds4\",\n  \"prompt_tokens\": %zu,\n  \"ctx\": %d,\n  \"top_k\": %d,\n", t->n,
                o->ctx, o->logprobs_top_k);
     str_puts(&text, "  \"steps\": [");
-    rc = put_steps(&text, g, s, o, t, e);
+    int rc = put_steps(&text, g, s, o, t, e);
     str_puts(&text, "\n  ]\n}\n");
     if (!rc) rc = write_file(o->dump_logprobs, &text, e);
-    ds4_session_free(s);
     str_free(&text);
     return rc;
 }

@@ -6,13 +6,15 @@
 int failure(struct ds4_error *e, int code, const char *fmt, ...)
 {
     va_list ap;
+    struct err err = {0};
     va_start(ap, fmt);
-    vsnprintf(e->message, sizeof e->message, fmt, ap);
+    err_vset(&err, code, fmt, ap);
     va_end(ap);
-    return e->code = code;
+    return failure_of(e, &err);
 }
 
 int failure_of(struct ds4_error *e, const struct err *err)
 {
-    return failure(e, err->code, "%s", err->msg);
+    snprintf(e->message, sizeof e->message, "%s", err->msg);
+    return e->code = err->code;
 }

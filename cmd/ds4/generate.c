@@ -23,7 +23,8 @@ static void on_interrupt(int signal_number)
 
 void generate_catch_interrupts(void)
 {
-    struct sigaction a = {.sa_handler = on_interrupt};
+    struct sigaction now, a = {.sa_handler = on_interrupt};
+    if (sigaction(SIGINT, NULL, &now) || now.sa_handler == SIG_IGN) return; /* started in the background */
     sigaction(SIGINT, &a, NULL);
 }
 

@@ -10,7 +10,8 @@ struct generate_result {
     double prefill_s, generate_s;
 };
 
-/* From now on SIGINT ends generate_answer, at the next token or layer of the prompt, and not the program. */
+/* From now on SIGINT ends generate_answer, at the next token or layer of the prompt, and not the program. Where it is
+ * ignored it stays so. */
 void generate_catch_interrupts(void);
 /* Whether one arrived since the last reset. */
 bool generate_interrupted(void);

@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/std_streams.h"
+#include "base/program.h"
 #include "consistency.h"
 #include "diagnose.h"
 #include "doctor.h"
@@ -21,7 +21,7 @@
 static void log_line(void *arg, int level, const char *subject, const char *text)
 {
     const struct options *o = arg;
-    if (level <= (o->verbose ? 3 : 1)) fprintf(stderr, "ds4: %s: %s\n", subject, text);
+    if (level <= (o->verbose ? 3 : 1)) program_say("ds4", "%s: %s", subject, text);
 }
 
 /* Appends the tokens of the prompt as they are sent: plain, rendered already, or put into the chat frame. */
@@ -50,13 +50,16 @@ static int answer_prompt(ds4_engine *g, const struct options *o, ds4_session *s,
     generate_catch_interrupts();
     int rc = generate_answer(g, s, o, thinking, t, &r, e);
     if (rc) return rc;
+    if (!r.generated && generate_interrupted())
+        return failure(e, DS4_E_CANCELLED, "interrupted before the answer began%s",
+                       o->session ? "; nothing is saved" : "");
     generate_print_speed(&r);
     if (r.generated) return resume_end(s, o, t, before, e);
-    if (o->session) fprintf(stderr, "ds4: session %s: there was no answer, nothing is saved\n", o->session);
+    if (o->session) program_say("ds4", "session %s: there was no answer, nothing is saved", o->session);
     return 0;
 }
 
-/* Everything that starts from a given list of tokens; s: NULL for what needs no session of its caller. */
+/* Everything that starts from a given list of tokens; s has the first `before`, and is NULL for --dump-tokens. */
 static int run_tokens(ds4_engine *g, const struct options *o, ds4_session *s, struct ds4_tokens *t, size_t before,
                       bool thinking, struct ds4_error *e)
 {
@@ -64,10 +67,10 @@ static int run_tokens(ds4_engine *g, const struct options *o, ds4_session *s, st
     if (t->n >= (size_t)o->ctx)
         return failure(e, DS4_E_LIMIT, "the prompt has %zu tokens%s, the context %d; give a larger --ctx", t->n,
                        before ? " with the session before it" : "", o->ctx);
-    if (o->logits_out) return diagnose_logits(g, o->ctx, t, o->logits_out, e);
-    if (o->dump_logits) return dump_logits(g, o, t, e);
-    if (o->dump_logprobs) return dump_logprobs(g, o, t, e);
-    if (o->decode_consistency >= 0) return consistency_run(g, o, t, e);
+    if (o->logits_out) return diagnose_logits(g, s, t, before, o->logits_out, e);
+    if (o->dump_logits) return dump_logits(g, s, o, t, e);
+    if (o->dump_logprobs) return dump_logprobs(g, s, o, t, e);
+    if (o->decode_consistency >= 0) return consistency_run(g, s, o, t, e);
     return answer_prompt(g, o, s, t, before, thinking, e);
 }
 
@@ -86,6 +89,23 @@ static int read_prompt(const struct options *o, char **text, size_t *n, struct d
     return e->code = err.code;
 }
 
+/* A text whose tokens cannot fit is refused before it is cut into them: that takes long, and memory several times its
+ * size. */
+static int check_length(const ds4_engine *g, const struct options *o, size_t n, struct ds4_error *e)
+{
+    struct ds4_model_info info;
+    const char *bytes;
+    size_t longest = 1;
+    ds4_engine_info(g, &info);
+    for (int32_t id = 0; id < info.n_vocab; id++) {
+        const size_t len = ds4_token_bytes(g, id, &bytes);
+        if (len > longest) longest = len;
+    }
+    if (o->dump_tokens || n / longest < (size_t)o->ctx) return 0;
+    return failure(e, DS4_E_LIMIT, "the prompt has at least %zu tokens, the context %d; give a larger --ctx",
+                   n / longest, o->ctx);
+}
+
 /* Appends the prompt's tokens. */
 static int take_prompt(const ds4_engine *g, const struct options *o, struct ds4_tokens *t, bool *thinking,
                        struct ds4_error *e)
@@ -100,9 +120,23 @@ static int take_prompt(const ds4_engine *g, const struct options *o, struct ds4_
     if (!o->prompt && !o->prompt_file && isatty(STDIN_FILENO))
         return failure(e, DS4_E_ARG, "no prompt; give -p TEXT, --prompt-file FILE or --token-ids LIST");
     int rc = read_prompt(o, &text, &n, e);
+    if (!rc) rc = check_length(g, o, n, e);
     if (!rc) rc = prompt_tokens(g, o, text, n, t, thinking, e);
     mem_free(text);
     return rc;
+}
+
+/* What is written must not be what is read; the writer itself looks after the model's files. */
+static int check_outputs(const struct options *o, struct ds4_error *e)
+{
+    const char *const inputs[] = {o->prompt_file, o->session}, *const outputs[] = {o->logits_out, o->dump_logits,
+                                                                                   o->dump_logprobs};
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 3; k++)
+            if (inputs[i] && outputs[k] && file_same(inputs[i], outputs[k]))
+                return failure(e, DS4_E_ARG, "%s is to be read and to be written; give another name to write to",
+                               outputs[k]);
+    return 0;
 }
 
 static int run(ds4_engine *g, const struct options *o, struct ds4_error *e)
@@ -115,7 +149,8 @@ static int run(ds4_engine *g, const struct options *o, struct ds4_error *e)
     if (o->inspect && !o->dump_tokens) return fputs(ds4_engine_report(g), stdout), 0;
     if (o->perplexity_file && !o->dump_tokens) return perplexity_run(g, o, e);
     if (!look && !prompt) return talk_run(g, o, e);
-    int rc = look ? 0 : resume_begin(g, o, &s, &t, e);
+    int rc = check_outputs(o, e);
+    if (!rc && !o->engine.report_only) rc = resume_begin(g, o, &s, &t, e);
     const size_t before = t.n;
     if (!rc) rc = take_prompt(g, o, &t, &thinking, e);
     if (!rc) rc = run_tokens(g, o, s, &t, before, thinking, e);
@@ -134,7 +169,7 @@ static int start(struct options *o)
     o->engine.n_model_paths = o->n_models;
     o->engine.ctx = o->ctx;
     o->engine.sessions = 1;
-    o->engine.report_only = o->inspect || o->dump_tokens;
+    o->engine.report_only = o->inspect || (o->dump_tokens && !o->session);
     o->engine.log = log_line;
     o->engine.log_arg = o;
     int rc = o->doctor ? doctor_run(o, &e) : ds4_engine_open(&o->engine, &g, &e);
@@ -144,18 +179,18 @@ static int start(struct options *o)
         rc = run(g, o, &e);
         ds4_engine_close(g);
     }
-    if (rc) fprintf(stderr, "ds4: %s\n", e.message);
+    if (rc) program_say("ds4", "%s", e.message);
     return rc == DS4_E_ARG ? 2 : rc ? 1 : 0;
 }
 
 int main(int argc, char **argv)
 {
     struct options o;
-    std_streams_hold();
+    program_begin("ds4");
     int status = options_parse(argc, argv, &o);
     if (!status && o.help)
         options_help();
     else if (!status)
         status = start(&o);
-    return std_streams_end("ds4", status);
+    return program_end("ds4", status);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "base/args.h"
 #include "base/clock.h"
+#include "base/program.h"
 #include "dump_json.h"
 
 /* Every option: its names, the name of its value (NULL: a switch), what help says. */
@@ -320,8 +321,8 @@ static void check(struct args *a, const struct options *o)
         args_mistake(a, "give one of -p, --prompt-file and --token-ids");
     else if (prompts && o->perplexity_file)
         args_mistake(a, "--perplexity-file takes no prompt");
-    else if (o->session && options_look(o))
-        args_mistake(a, "--session is for answers and chats; leave it out to look at a model or a prompt");
+    else if (o->session && (o->inspect || o->doctor || o->perplexity_file))
+        args_mistake(a, "--session is for prompts and chats; leave it out to look at a model, a machine or a text");
     else if (o->session && !*o->session)
         args_mistake(a, "--session: the name is empty");
     else if (!o->n_models && !o->doctor)
@@ -346,6 +347,5 @@ int options_parse(int argc, char **argv, struct options *o)
 void options_note_thinking(const struct options *o, enum ds4_think used)
 {
     if (used == o->think) return;
-    fprintf(stderr, "ds4: a context of %d tokens is too small for --think-max (see --help); thinking as usual\n",
-            o->ctx);
+    program_say("ds4", "a context of %d tokens is too small for --think-max (see --help); thinking as usual", o->ctx);
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/program.h"
 #include "failure.h"
 
 /* Whether there is something by that name; what cannot be looked at is an error of opening it. */
@@ -32,13 +33,13 @@ static void history_of(const ds4_session *s, struct ds4_tokens *history)
 static int resume(ds4_session *s, const struct options *o, struct ds4_tokens *history, struct ds4_error *e)
 {
     const char *path = o->session;
-    const bool there = is_there(path);
+    const bool look = options_look(o), there = look || is_there(path);
     int rc = there ? ds4_session_load(s, path, e) : 0;
-    if (!rc) rc = check_writable(path, e);
+    if (!rc && !look) rc = check_writable(path, e);
     if (rc || !there) return rc;
     history_of(s, history);
-    fprintf(stderr, "ds4: session %s: going on behind %zu tokens\n", path, history->n);
-    if (o->system_given && history->n) fputs("ds4: --system has no effect: the session has begun already\n", stderr);
+    program_say("ds4", "session %s: going on behind %zu tokens", path, history->n);
+    if (o->system_given && history->n) program_say("ds4", "--system has no effect: the session has begun already");
     return 0;
 }
 
@@ -68,6 +69,6 @@ int resume_end(ds4_session *s, const struct options *o, const struct ds4_tokens 
     if (!o->session || history->n == before) return 0;
     int rc = bring_up(s, history, e);
     if (!rc) rc = ds4_session_save(s, o->session, e);
-    if (!rc) fprintf(stderr, "ds4: session %s: %d tokens saved\n", o->session, ds4_session_length(s));
+    if (!rc) program_say("ds4", "session %s: %d tokens saved", o->session, ds4_session_length(s));
     return rc;
 }

@@ -5,7 +5,8 @@
 #include "options.h"
 
 /* Makes the session. With --session NAME it is taken from that file if there is one, and its tokens are *history
- * (empty before); a place where NAME could not be written is an error now, not after the answer. */
+ * (empty before); a place where NAME could not be written is an error now, not after the answer. Where the options only
+ * look, NAME must exist and is not written to. */
 int resume_begin(ds4_engine *g, const struct options *o, ds4_session **out, struct ds4_tokens *history,
                  struct ds4_error *e);
 /* Writes NAME if the history has more than its first `before` tokens; the session is brought to it first. */

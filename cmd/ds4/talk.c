@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <histedit.h>
+#include "base/program.h"
 #include "generate.h"
 #include "resume.h"
 #include "turn.h"
@@ -71,7 +72,7 @@ static void turn(struct talk *c, const char *text, size_t n)
     if (!rc) rc = generate_answer(c->g, c->s, c->o, used != DS4_THINK_OFF, &c->history, &r, &e);
     if (rc || !r.generated) {
         c->history.n = before;
-        if (rc) fprintf(stderr, "ds4: %s\n", e.message);
+        if (rc) program_say("ds4", "%s", e.message);
         return;
     }
     generate_print_speed(&r);

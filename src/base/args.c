@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
+#include "base/program.h"
 
 const char *args_next(struct args *a)
 {
@@ -15,12 +15,12 @@ const char *args_next(struct args *a)
 
 void args_mistake(struct args *a, const char *fmt, ...)
 {
+    struct err e = {0};
     va_list ap;
     va_start(ap, fmt);
-    fprintf(stderr, "%s: ", a->program);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
+    err_vset(&e, ERR_ARG, fmt, ap);
     va_end(ap);
+    program_failed(a->program, &e);
     a->bad = true;
 }
 

@@ -1,5 +1,6 @@
 /* Errors as values: formatting, first error wins, context in front. */
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,34 +17,65 @@ static void trim_partial_utf8(char *s)
     if (back < want) s[n - 1 - back] = 0;
 }
 
-int err_set(struct err *e, int code, const char *fmt, ...)
+/* Beginning and end of a text of n bytes that does not fit. */
+static void shorten(char msg[ERR_TEXT], const char *whole, size_t n)
+{
+    static const char gap[] = " ... ";
+    const size_t head = ERR_TEXT / 2;
+    size_t tail = ERR_TEXT - head - sizeof gap;
+    memcpy(msg, whole, head);
+    msg[head] = 0;
+    trim_partial_utf8(msg);
+    while (tail && ((unsigned char)whole[n - tail] & 0xC0) == 0x80) tail--;
+    strcat(msg, gap);
+    strncat(msg, whole + n - tail, tail);
+}
+
+static void set_text(char msg[ERR_TEXT], const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    const int n = vsnprintf(msg, ERR_TEXT, fmt, ap);
+    char *whole = n >= ERR_TEXT ? mem_try((size_t)n + 1) : NULL;
+    if (n < 0) msg[0] = 0;
+    if (whole) {
+        vsnprintf(whole, (size_t)n + 1, fmt, again);
+        shorten(msg, whole, (size_t)n);
+    } else if (n >= ERR_TEXT) {
+        trim_partial_utf8(msg);
+    }
+    mem_free(whole);
+    va_end(again);
+}
+
+int err_vset(struct err *e, int code, const char *fmt, va_list ap)
 {
     if (!e || e->code) return code;
+    set_text(e->msg, fmt, ap);
+    text_defuse(e->msg, strlen(e->msg));
+    return e->code = code;
+}
+
+int err_set(struct err *e, int code, const char *fmt, ...)
+{
     va_list ap;
     va_start(ap, fmt);
-    const int n = vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+    err_vset(e, code, fmt, ap);
     va_end(ap);
-    if (n < 0) e->msg[0] = 0;
-    if (n >= (int)sizeof e->msg) trim_partial_utf8(e->msg);
-    text_defuse(e->msg, strlen(e->msg));
-    e->code = code;
     return code;
 }
 
 int err_wrap(struct err *e, const char *fmt, ...)
 {
     if (!e || !e->code) return e ? e->code : 0;
-    char old[sizeof e->msg];
-    memcpy(old, e->msg, sizeof old);
+    char context[ERR_TEXT];
     va_list ap;
     va_start(ap, fmt);
-    const int n = vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+    set_text(context, fmt, ap);
     va_end(ap);
-    const size_t at = n < 0 ? 0 : strlen(e->msg);
-    const size_t left = sizeof e->msg - at;
-    if ((size_t)snprintf(e->msg + at, left, ": %s", old) >= left) trim_partial_utf8(e->msg);
-    text_defuse(e->msg, strlen(e->msg));
-    return e->code;
+    const struct err inner = *e;
+    err_clear(e);
+    return err_set(e, inner.code, "%s: %s", context, inner.msg);
 }
 
 void err_clear(struct err *e)

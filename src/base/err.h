@@ -2,6 +2,7 @@
  * struct err, leaves there one sentence for the user: what, where, got, wanted, what to do. */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
+#include <stdarg.h>
 
 enum err_code {
     ERR_OK = 0,
@@ -15,14 +16,18 @@ enum err_code {
     ERR_DEVICE = -8     /* a device failed */
 };
 
+enum { ERR_TEXT = 1000 };
 struct err {
     int code;
-    char msg[1000];
+    char msg[ERR_TEXT];
 };
 
 /* Sets code and message (printf format) and returns code. e may be NULL. The first error wins: an err that already
- * holds one keeps it. Messages quote names and texts of files: they are made safe for a terminal (text_defuse). */
+ * holds one keeps it. Messages quote names and texts of files: they are made safe for a terminal (text_defuse). One
+ * that is too long keeps its beginning and its end, with " ... " between: a long path does not push out what is wrong.
+ */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int err_vset(struct err *e, int code, const char *fmt, va_list ap) __attribute__((format(printf, 3, 0)));
 
 /* Puts "context: " in front of the message of e and returns its code; no effect on an err without error. */
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -12,7 +12,7 @@
 
 struct file_map;
 
-/* Maps a regular file read-only as a whole. An empty file is an error. */
+/* Maps a regular file read-only as a whole. An empty file is an error; a pipe is one at once, without waiting. */
 int file_map_open(const char *path, struct file_map **out, struct err *e);
 void file_map_close(struct file_map *m);
 const uint8_t *file_map_data(const struct file_map *m);
@@ -29,8 +29,12 @@ void file_map_willneed(const struct file_map *m, uint64_t offset, uint64_t n);
  * is stdin. */
 int file_read(const char *path, uint64_t max, char **data, size_t *n, struct err *e);
 
+/* True if both names lead to one file that exists. */
+bool file_same(const char *a, const char *b);
+
 /* Replaces path atomically: writes go to a temporary file in the same folder, commit flushes, fsyncs and renames. Links
- * are followed; a device or a pipe is written to directly. A folder is an error at once. */
+ * are followed; a device or a pipe is written to directly. A folder is an error at once (ERR_IO), as is a file that
+ * this process has mapped (ERR_ARG): nobody means to write over a model that is in use. */
 struct file_writer;
 int file_writer_open(const char *path, struct file_writer **out, struct err *e);
 int file_writer_put(struct file_writer *w, const void *data, size_t n, struct err *e);

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #ifdef __linux__
@@ -24,6 +25,7 @@ enum { MAX_MAPS = 16384 };
 struct map_slot {
     atomic_uintptr_t begin, end;
     atomic_uintptr_t lost; /* 1 + lowest lost offset; 0: none */
+    uint64_t id[2];        /* of the file; for those who hold the lock */
 };
 
 struct file_map {
@@ -97,7 +99,7 @@ static void install_handler(void)
     sigaction(SIGBUS, &a, NULL);
 }
 
-static struct map_slot *slot_take(const void *data, uint64_t size)
+static struct map_slot *slot_take(const void *data, uint64_t size, const uint64_t id[2])
 {
     struct map_slot *s = NULL;
     pthread_mutex_lock(&slots_lock);
@@ -110,12 +112,31 @@ static struct map_slot *slot_take(const void *data, uint64_t size)
         atomic_store(&n_slots, n + 1);
     }
     if (s) {
+        memcpy(s->id, id, sizeof s->id);
         atomic_store(&s->lost, 0);
         atomic_store(&s->end, (uintptr_t)data + (uintptr_t)size);
         atomic_store(&s->begin, (uintptr_t)data);
     }
     pthread_mutex_unlock(&slots_lock);
     return s;
+}
+
+static void id_of(const struct stat *st, uint64_t id[2])
+{
+    id[0] = (uint64_t)st->st_dev;
+    id[1] = (uint64_t)st->st_ino;
+}
+
+bool file_is_mapped(const struct stat *st)
+{
+    bool found = false;
+    uint64_t id[2];
+    id_of(st, id);
+    pthread_mutex_lock(&slots_lock);
+    const int n = atomic_load(&n_slots);
+    for (int i = 0; i < n && !found; i++) found = atomic_load(&slots[i].begin) && !memcmp(slots[i].id, id, sizeof id);
+    pthread_mutex_unlock(&slots_lock);
+    return found;
 }
 
 /* Size and identity of the open file; checks that it can be mapped. */
@@ -126,8 +147,7 @@ static int check_file(int fd, const char *path, uint64_t *size, uint64_t id[2], 
     if (!S_ISREG(st.st_mode)) return err_set(e, ERR_IO, "%s: not a regular file", path);
     if (st.st_size <= 0) return err_set(e, ERR_IO, "%s: the file is empty", path);
     *size = (uint64_t)st.st_size;
-    id[0] = (uint64_t)st.st_dev;
-    id[1] = (uint64_t)st.st_ino;
+    id_of(&st, id);
     if (*size > SIZE_MAX / 2) return err_set(e, ERR_IO, "%s: too large for this machine's address space", path);
     return 0;
 }
@@ -139,7 +159,7 @@ static int map_fd(int fd, const char *path, struct file_map **out, struct err *e
     if (rc) return rc;
     void *data = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED) return file_error(e, path, "map");
-    struct map_slot *slot = slot_take(data, size);
+    struct map_slot *slot = slot_take(data, size, id);
     if (!slot) {
         munmap(data, (size_t)size);
         return err_set(e, ERR_LIMIT, "%s: more than %d files are mapped", path, MAX_MAPS);
@@ -153,7 +173,7 @@ static int map_fd(int fd, const char *path, struct file_map **out, struct err *e
 int file_map_open(const char *path, struct file_map **out, struct err *e)
 {
     *out = NULL;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, not waited for */
     if (fd < 0) return file_error(e, path, "open");
     const int rc = map_fd(fd, path, out, e);
     close(fd);

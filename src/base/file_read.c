@@ -14,6 +14,12 @@ int file_error(struct err *e, const char *path, const char *what)
     return err_set(e, ERR_IO, "%s: cannot %s: %s", path, what, strerror(errno));
 }
 
+bool file_same(const char *a, const char *b)
+{
+    struct stat x, y;
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 /* Buffer of the growing text; one byte beyond n stays free for the zero. */
 struct buffer {
     char *p;

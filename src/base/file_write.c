@@ -17,6 +17,7 @@ enum { BUFFER_BYTES = 1 << 20, MAX_TRIES = 1000 };
 
 struct file_writer {
     int fd;
+    char *shown;       /* the name as it was given, for messages; path: with links followed */
     char *path, *temp; /* temp: name of the temporary file, NULL if it has none */
     bool unnamed;      /* a temporary file without a name yet; neither: path is no file and is written to directly */
     uint64_t at;       /* bytes accepted so far */
@@ -95,6 +96,7 @@ static int open_temp(struct file_writer *w, const struct stat *target)
 static void writer_free(struct file_writer *w)
 {
     mem_free(w->buffer);
+    mem_free(w->shown);
     mem_free(w->path);
     mem_free(w->temp);
     mem_free(w);
@@ -114,13 +116,16 @@ static int open_target(struct file_writer *w, struct err *e)
 {
     struct stat st;
     const bool exists = !stat(w->path, &st);
-    if (exists && S_ISDIR(st.st_mode)) return err_set(e, ERR_IO, "%s: is a folder, not a file to write", w->path);
+    if (exists && S_ISDIR(st.st_mode)) return err_set(e, ERR_IO, "%s: is a folder, not a file to write", w->shown);
+    if (exists && file_is_mapped(&st))
+        return err_set(e, ERR_ARG, "%s: is one of the files that are read here; give another name to write to",
+                       w->shown);
     if (exists && !S_ISREG(st.st_mode)) {
         w->fd = open(w->path, O_WRONLY | O_CLOEXEC);
-        return w->fd < 0 ? file_error(e, w->path, "open") : 0;
+        return w->fd < 0 ? file_error(e, w->shown, "open") : 0;
     }
     if (exists) follow_links(w);
-    return open_temp(w, exists ? &st : NULL) ? file_error(e, w->path, "create a file beside it to write to") : 0;
+    return open_temp(w, exists ? &st : NULL) ? file_error(e, w->shown, "create a file beside it to write to") : 0;
 }
 
 int file_writer_open(const char *path, struct file_writer **out, struct err *e)
@@ -129,8 +134,9 @@ int file_writer_open(const char *path, struct file_writer **out, struct err *e)
     struct file_writer *w = mem_alloc(sizeof *w);
     w->fd = -1;
     w->path = mem_strdup(path);
-    w->buffer = mem_alloc(BUFFER_BYTES);
-    const int rc = open_target(w, e);
+    w->shown = mem_strdup(path);
+    w->buffer = mem_try(BUFFER_BYTES);
+    const int rc = w->buffer ? open_target(w, e) : err_set(e, ERR_MEMORY, "%s: no memory to write to it", path);
     if (rc)
         file_writer_abort(w);
     else
@@ -143,7 +149,7 @@ static int write_all(struct file_writer *w, const uint8_t *p, size_t n)
     while (n) {
         const ssize_t put = write(w->fd, p, n);
         if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return file_error(&w->failed, w->path, "write");
+        if (put < 0) return file_error(&w->failed, w->shown, "write");
         p += put;
         n -= (size_t)put;
     }
@@ -195,16 +201,24 @@ static void sync_folder(const char *path)
     str_free(&folder);
 }
 
+/* A file without a name gets that of the target at once where nobody has it. Where it has to replace something it has a
+ * name beside it for as long as a rename takes: a process that is killed just then leaves it there. */
+static int publish_unnamed(struct file_writer *w)
+{
+    if (!name_unnamed(w, w->path)) return 0;
+    if (take_name(w, name_unnamed)) return file_error(&w->failed, w->shown, "create");
+    return rename(w->temp, w->path) ? file_error(&w->failed, w->shown, "replace") : 0;
+}
+
 static int finish(struct file_writer *w)
 {
     if (w->failed.code || flush_buffer(w)) return w->failed.code;
-    if ((w->temp || w->unnamed) && fsync(w->fd)) return file_error(&w->failed, w->path, "write");
-    if (w->unnamed && take_name(w, name_unnamed)) return file_error(&w->failed, w->path, "create");
+    if ((w->temp || w->unnamed) && fsync(w->fd)) return file_error(&w->failed, w->shown, "write");
+    if (w->unnamed) return publish_unnamed(w);
     const int rc = close(w->fd);
     w->fd = -1;
-    if (rc) return file_error(&w->failed, w->path, "write");
-    if (w->temp && rename(w->temp, w->path)) return file_error(&w->failed, w->path, "replace");
-    return 0;
+    if (rc) return file_error(&w->failed, w->shown, "write");
+    return w->temp && rename(w->temp, w->path) ? file_error(&w->failed, w->shown, "replace") : 0;
 }
 
 int file_writer_commit(struct file_writer *w, struct err *e)
@@ -214,7 +228,8 @@ int file_writer_commit(struct file_writer *w, struct err *e)
         file_writer_abort(w);
         return rc;
     }
-    if (w->temp) sync_folder(w->path);
+    if (w->temp || w->unnamed) sync_folder(w->path);
+    if (w->fd >= 0) close(w->fd);
     writer_free(w);
     return 0;
 }

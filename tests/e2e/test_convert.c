@@ -495,7 +495,7 @@ static void source_is_not_replaced(void **state)
     struct fixture *f = *state;
     snprintf(f->out, sizeof f->out, "%.50s/./model.safetensors", f->folder);
     assert_int_equal(st_source_write(&f->source, f->folder, 1), 0);
-    assert_int_equal(run(f, "--overwrite"), 1);
+    assert_int_equal(run(f, "--overwrite"), 2);
     assert_non_null(strstr(str_c(&f->said), "is one of the files to be converted"));
 }
 
@@ -515,7 +515,7 @@ static void wrong_use(void **state)
     struct fixture *f = *state;
     refused(f, "--dense q9_9", 2, "type q9_9 cannot be written");
     refused(f, "--no-such-option", 2, "unknown option --no-such-option");
-    refused(f, "--type 'nothing_is_called_so=q8_0'", 1, "decides no tensor");
+    refused(f, "--type 'nothing_is_called_so=q8_0'", 2, "decides no tensor");
     refused(f, "--type '(=q8_0'", 2, "not a regular expression");
     refused(f, "--threads 0", 2, "not a whole number");
 }

@@ -84,8 +84,8 @@ static void options(void **state)
     expect("$DS4 --raw -p '' 2>&1", 2, "empty");
     expect("$DS4 2>&1 </dev/null", 2, "standard input is empty");
     expect("$DS4 -p a --session '' 2>&1", 2, "--session: the name is empty");
-    expect("$DS4 -p a --session s --dump-tokens 2>&1", 2, "--session is for answers");
-    expect("$DS4 --session s --inspect 2>&1", 2, "--session is for answers");
+    expect("$DS4 --session s --inspect 2>&1", 2, "--session is for prompts and chats");
+    expect("$DS4 --session s --perplexity-file README.md 2>&1", 2, "--session is for prompts and chats");
 }
 
 /* One tensor per shard, named by one in the middle; few descriptors. */

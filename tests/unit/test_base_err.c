@@ -33,7 +33,7 @@ static void wrap_puts_context_in_front(void **state)
     assert_string_equal(e.msg, "");
 }
 
-/* Every cut position: no message may end in a part of a three-byte character. */
+/* Every cut position: no part of a three-byte character stays, which would become '?'. */
 static void long_messages_are_cut_between_characters(void **state)
 {
     char text[2000];
@@ -42,12 +42,26 @@ static void long_messages_are_cut_between_characters(void **state)
         for (int i = 0; i < 500; i++) memcpy(text + lead + 3 * i, "\xe2\x82\xac", 4);
         struct err e = {0};
         err_set(&e, ERR_ARG, "%s", text);
-        const size_t n = strlen(e.msg);
-        assert_true(n >= sizeof e.msg - 4);
-        assert_int_equal((n - (size_t)lead) % 3, 0);
-        err_wrap(&e, "%s", text);
-        assert_int_equal((strlen(e.msg) - (size_t)lead) % 3, 0);
+        for (int wrapped = 0; wrapped < 2; wrapped++) {
+            assert_true(strlen(e.msg) >= sizeof e.msg - 6);
+            assert_non_null(strstr(e.msg, " ... "));
+            assert_null(strchr(e.msg, '?'));
+            err_wrap(&e, "%s", text);
+        }
     }
+}
+
+/* A path of any length leaves room for what is wrong with it. */
+static void long_messages_keep_both_ends(void **state)
+{
+    static char path[100001];
+    struct err e = {0};
+    memset(path, 'p', sizeof path - 1);
+    err_set(&e, ERR_IO, "model %s: cannot open", path);
+    err_wrap(&e, "%s, part 2 of %s", path, path);
+    assert_memory_equal(e.msg, "pppp", 4);
+    assert_string_equal(e.msg + strlen(e.msg) - 13, ": cannot open");
+    assert_int_equal(strlen(e.msg), sizeof e.msg - 1);
 }
 
 struct seen {
@@ -85,6 +99,7 @@ int main(void)
         cmocka_unit_test(set_keeps_the_first_error),
         cmocka_unit_test(wrap_puts_context_in_front),
         cmocka_unit_test(long_messages_are_cut_between_characters),
+        cmocka_unit_test(long_messages_keep_both_ends),
         cmocka_unit_test(log_passes_levels_up_to_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,6 +103,10 @@ static void map_refuses_what_is_no_file(void **state)
     put_bytes(0);
     expect_refused(path, "empty");
     expect_refused(folder, "not a regular file");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    expect_refused(path, "not a regular file"); /* and nobody has to write to it */
+    assert_int_equal(unlink(path), 0);
 }
 
 /* A second mapping stays untouched, the lost pages read as zero, and the lowest lost page is reported. */
@@ -350,6 +354,39 @@ static void writer_follows_a_link(void **state)
     assert_int_equal(files_in_folder(), 2);
 }
 
+/* A model that is in use is not written over, whatever name it is given; afterwards it is a file like others. */
+static void writer_refuses_a_mapped_file(void **state)
+{
+    char linked[400];
+    struct err e = {0};
+    struct file_map *m;
+    struct file_writer *w;
+    put_bytes(100);
+    snprintf(linked, sizeof linked, "%s/link", folder);
+    assert_int_equal(symlink(path, linked), 0);
+    assert_int_equal(file_map_open(path, &m, &e), 0);
+    assert_int_equal(file_writer_open(linked, &w, &e), ERR_ARG);
+    assert_null(w);
+    assert_non_null(strstr(e.msg, linked));
+    assert_non_null(strstr(e.msg, "is one of the files that are read here"));
+    file_map_close(m);
+    assert_int_equal(file_writer_open(linked, &w, &e), 0);
+    file_writer_abort(w);
+    assert_int_equal(files_in_folder(), 2);
+}
+
+static void same_file_by_any_name(void **state)
+{
+    char linked[400];
+    put_bytes(1);
+    snprintf(linked, sizeof linked, "%s/link", folder);
+    assert_int_equal(link(path, linked), 0);
+    assert_true(file_same(path, linked));
+    assert_false(file_same(path, folder));
+    assert_false(file_same(path, "/nowhere/x"));
+    assert_false(file_same("/nowhere/x", "/nowhere/x"));
+}
+
 static void writer_refuses_a_folder(void **state)
 {
     struct err e = {0};
@@ -400,6 +437,8 @@ int main(void)
         IN_FOLDER(writer_reports_a_refused_rename),
         IN_FOLDER(writer_never_replaces_a_pipe),
         IN_FOLDER(writer_follows_a_link),
+        IN_FOLDER(writer_refuses_a_mapped_file),
+        IN_FOLDER(same_file_by_any_name),
         IN_FOLDER(writer_refuses_a_folder),
         IN_FOLDER(writer_keeps_the_first_failure),
     };
