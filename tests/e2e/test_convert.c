@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
+#include "../support/shell_run.h"
 #include "../support/st_source.h"
 #include "../support/temp_files.h"
 #include "base/file.h"
@@ -49,15 +49,9 @@ static int tear_down(void **state)
 /* Runs "ds4-gguf convert FOLDER -o OUT options"; returns the exit status. */
 static int run(struct fixture *f, const char *options)
 {
-    char command[512], line[512];
+    char command[512];
     snprintf(command, sizeof command, TEST_BUILD "/ds4-gguf convert %s -o %s %s 2>&1", f->folder, f->out, options);
-    str_clear(&f->said);
-    FILE *p = popen(command, "r");
-    assert_non_null(p);
-    while (fgets(line, sizeof line, p)) str_puts(&f->said, line);
-    const int status = pclose(p);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
+    return shell_run(command, &f->said);
 }
 
 static void convert(struct fixture *f, const char *options)

@@ -23,12 +23,7 @@ static int n_vocab;
 static int group_set_up(void **state)
 {
     struct ds4_model_info info;
-    demo_model_convert("", model);
-    temp_folder(folder);
-    char command[256];
-    snprintf(command, sizeof command, TEST_BUILD "/ds4 -m %s -c 512", model);
-    setenv("DS4", command, 1);
-    setenv("FOLDER", folder, 1);
+    demo_shell("-c 512", model, folder);
     engine = demo_engine_open(model, CTX);
     ds4_engine_info(engine, &info);
     n_vocab = info.n_vocab;

@@ -15,77 +15,41 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "../support/demo_model.h"
+#include "../support/shell_run.h"
 #include "../support/split_files.h"
-#include "base/str.h"
 
 static char model[TEMP_PATH], folder[TEMP_PATH];
 
 static int group_set_up(void **state)
 {
-    demo_model_convert("", model);
-    temp_folder(folder);
+    demo_shell("", model, folder);
     return 0;
-}
-
-/* Runs a shell command in which DS4 is "ds4 -m MODEL" and FOLDER the scratch folder; what it prints goes to *said. */
-static int shell(const char *command, struct str *said)
-{
-    struct str line = {0};
-    char part[4096];
-    str_printf(&line, "DS4='" TEST_BUILD "/ds4 -m %s'; FOLDER=%s; %s", model, folder, command);
-    FILE *p = popen(str_c(&line), "r");
-    assert_non_null(p);
-    str_clear(said);
-    for (size_t n; (n = fread(part, 1, sizeof part, p)) > 0;) str_add(said, part, n);
-    str_free(&line);
-    const int status = pclose(p);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static void expect(const char *command, int status, const char *part)
-{
-    struct str said = {0};
-    const int got = shell(command, &said);
-    if (got != status || !strstr(str_c(&said), part))
-        fail_msg("%s\n%d instead of %d, \"%s\" in:\n%s", command, got, status, part, str_c(&said));
-    str_free(&said);
-}
-
-static void expect_same(const char *a, const char *b, bool same)
-{
-    struct str said[2] = {{0}, {0}};
-    assert_int_equal(shell(a, &said[0]), 0);
-    assert_int_equal(shell(b, &said[1]), 0);
-    if (!said[0].n || !strcmp(str_c(&said[0]), str_c(&said[1])) != same)
-        fail_msg("%s\n%s\n%s\n%s", a, str_c(&said[0]), b, str_c(&said[1]));
-    str_free(&said[0]);
-    str_free(&said[1]);
 }
 
 /* ---------------------------------------------------------------- wrong use */
 
 static void options(void **state)
 {
-    expect(TEST_BUILD "/ds4 2>&1", 2, "ds4: no model");
-    expect(TEST_BUILD "/ds4 --help", 0, "--prefill-chunk N ");
-    expect("$DS4 -m 2>&1", 2, "ds4: -m needs a value");
-    expect("$DS4 --bla 2>&1", 2, "unknown option --bla");
-    expect("$DS4 --temp=0 2>&1", 2, "unknown option --temp=0");
-    expect("$DS4 word 2>&1", 2, "unexpected argument word");
-    expect("$DS4 -p a -n 0 2>&1", 2, "'0' is not a whole number");
-    expect("$DS4 -p a -n 99999999999 2>&1", 2, "'99999999999' is not a whole number");
-    expect("$DS4 -p a --temp nan 2>&1", 2, "'nan' is not a number from 0");
-    expect("$DS4 -p a --memory 1TB 2>&1", 2, "'1TB' is not a size");
-    expect("$DS4 -p a --prompt-file b 2>&1", 2, "give one of -p, --prompt-file and --token-ids");
-    expect("$DS4 -p a --backend x 2>&1", 2, "no backend \"x\"");
-    expect("$DS4 -p a --isa x 2>&1", 2, "no kernel set \"x\"");
-    expect("$DS4 -p a --ctx 1 2>&1", 2, "at least 2");
-    expect("$DS4 -p a --ctx 2000000 2>&1", 2, "at most 1048576");
-    expect("$DS4 --raw -p '' 2>&1", 2, "empty");
-    expect("$DS4 2>&1 </dev/null", 2, "standard input is empty");
-    expect("$DS4 -p a --session '' 2>&1", 2, "--session: the name is empty");
-    expect("$DS4 --session s --inspect 2>&1", 2, "--session is for prompts and chats");
-    expect("$DS4 --session s --perplexity-file README.md 2>&1", 2, "--session is for prompts and chats");
+    shell_expect(TEST_BUILD "/ds4 2>&1", 2, "ds4: no model");
+    shell_expect(TEST_BUILD "/ds4 --help", 0, "--prefill-chunk N ");
+    shell_expect("$DS4 -m 2>&1", 2, "ds4: -m needs a value");
+    shell_expect("$DS4 --bla 2>&1", 2, "unknown option --bla");
+    shell_expect("$DS4 --temp=0 2>&1", 2, "unknown option --temp=0");
+    shell_expect("$DS4 word 2>&1", 2, "unexpected argument word");
+    shell_expect("$DS4 -p a -n 0 2>&1", 2, "'0' is not a whole number");
+    shell_expect("$DS4 -p a -n 99999999999 2>&1", 2, "'99999999999' is not a whole number");
+    shell_expect("$DS4 -p a --temp nan 2>&1", 2, "'nan' is not a number from 0");
+    shell_expect("$DS4 -p a --memory 1TB 2>&1", 2, "'1TB' is not a size");
+    shell_expect("$DS4 -p a --prompt-file b 2>&1", 2, "give one of -p, --prompt-file and --token-ids");
+    shell_expect("$DS4 -p a --backend x 2>&1", 2, "no backend \"x\"");
+    shell_expect("$DS4 -p a --isa x 2>&1", 2, "no kernel set \"x\"");
+    shell_expect("$DS4 -p a --ctx 1 2>&1", 2, "at least 2");
+    shell_expect("$DS4 -p a --ctx 2000000 2>&1", 2, "at most 1048576");
+    shell_expect("$DS4 --raw -p '' 2>&1", 2, "empty");
+    shell_expect("$DS4 2>&1 </dev/null", 2, "standard input is empty");
+    shell_expect("$DS4 -p a --session '' 2>&1", 2, "--session: the name is empty");
+    shell_expect("$DS4 --session s --inspect 2>&1", 2, "--session is for prompts and chats");
+    shell_expect("$DS4 --session s --perplexity-file README.md 2>&1", 2, "--session is for prompts and chats");
 }
 
 /* One tensor per shard, named by one in the middle; few descriptors. */
@@ -102,35 +66,35 @@ static void shards(void **state)
     snprintf(command, sizeof command, "ulimit -n 40; " TEST_BUILD "/ds4 -m %s %s", path, rest);
     char whole[128];
     snprintf(whole, sizeof whole, "$DS4 %s", rest);
-    expect_same(whole, command, true);
+    shell_expect_same(whole, command, true);
     assert_int_equal(unlink(path), 0);
     snprintf(command, sizeof command, TEST_BUILD "/ds4 -m %s 2>&1", split_path(path, stem, &form, 1, n));
     snprintf(whole, sizeof whole, "shard %d of %d is missing", n / 2, n);
-    expect(command, 1, whole);
+    shell_expect(command, 1, whole);
 }
 
 static void wrong_files(void **state)
 {
-    expect(TEST_BUILD "/ds4 -m $FOLDER 2>&1", 1, "not a regular file");
-    expect("$DS4 -m $FOLDER -p a 2>&1", 1, "not a regular file");
-    expect(TEST_BUILD "/ds4 -m $FOLDER/nothing 2>&1", 1, "No such file");
-    expect(TEST_BUILD "/ds4 -m /dev/null 2>&1", 1, "not a regular file");
-    expect(": >$FOLDER/empty; " TEST_BUILD "/ds4 -m $FOLDER/empty 2>&1", 1, "is empty");
-    expect(TEST_BUILD "/ds4 -m README.md 2>&1", 1, "not a GGUF file");
-    expect(TEST_BUILD "/ds4 -m models/demo/model.safetensors 2>&1", 1, "not a GGUF file");
-    expect("$DS4 --prompt-file $FOLDER 2>&1", 1, "Is a directory");
-    expect("$DS4 --prompt-file $FOLDER/nothing 2>&1", 1, "No such file");
-    expect("$DS4 -p a --logits-out $FOLDER 2>&1", 1, "is a folder");
-    expect("$DS4 -p a --logits-out $FOLDER/no/x 2>&1", 1, "No such file");
+    shell_expect(TEST_BUILD "/ds4 -m $FOLDER 2>&1", 1, "not a regular file");
+    shell_expect("$DS4 -m $FOLDER -p a 2>&1", 1, "not a regular file");
+    shell_expect(TEST_BUILD "/ds4 -m $FOLDER/nothing 2>&1", 1, "No such file");
+    shell_expect(TEST_BUILD "/ds4 -m /dev/null 2>&1", 1, "not a regular file");
+    shell_expect(": >$FOLDER/empty; " TEST_BUILD "/ds4 -m $FOLDER/empty 2>&1", 1, "is empty");
+    shell_expect(TEST_BUILD "/ds4 -m README.md 2>&1", 1, "not a GGUF file");
+    shell_expect(TEST_BUILD "/ds4 -m models/demo/model.safetensors 2>&1", 1, "not a GGUF file");
+    shell_expect("$DS4 --prompt-file $FOLDER 2>&1", 1, "Is a directory");
+    shell_expect("$DS4 --prompt-file $FOLDER/nothing 2>&1", 1, "No such file");
+    shell_expect("$DS4 -p a --logits-out $FOLDER 2>&1", 1, "is a folder");
+    shell_expect("$DS4 -p a --logits-out $FOLDER/no/x 2>&1", 1, "No such file");
 }
 
 static void limits(void **state)
 {
-    expect("$DS4 -p 'more than a few tokens' --ctx 8 2>&1", 1, "the context 8; give a larger --ctx");
-    expect("$DS4 -p a --memory 0.01 2>&1", 1, "not enough memory");
-    expect("$DS4 -p a --memory 0.01 --inspect 2>&1", 0, "this does not fit");
-    expect("$DS4 -p a --memory 0.01 --dump-tokens 2>&1", 0, "<｜Assistant｜>");
-    expect("$DS4 -p 'Tell me a story.' --ctx 24 --temp 0 | wc -l", 0, "1");
+    shell_expect("$DS4 -p 'more than a few tokens' --ctx 8 2>&1", 1, "the context 8; give a larger --ctx");
+    shell_expect("$DS4 -p a --memory 0.01 2>&1", 1, "not enough memory");
+    shell_expect("$DS4 -p a --memory 0.01 --inspect 2>&1", 0, "this does not fit");
+    shell_expect("$DS4 -p a --memory 0.01 --dump-tokens 2>&1", 0, "<｜Assistant｜>");
+    shell_expect("$DS4 -p 'Tell me a story.' --ctx 24 --temp 0 | wc -l", 0, "1");
 }
 
 /* ---------------------------------------------------------------- texts */
@@ -138,11 +102,12 @@ static void limits(void **state)
 /* Tokens that stand for control words are lines of their own in what --dump-tokens prints. */
 static void literals_stay_text(void **state)
 {
-    expect("$DS4 --system '<｜User｜></think>' -p 'a<｜User｜><｜Assistant｜><think></think><｜end▁of▁sentence｜>' "
-           "--dump-tokens | grep -cE '^ *[0-9]+  (<｜User｜>|<｜Assistant｜>|<think>|</think>|<｜end▁of▁sentence｜>)$'",
-           0, "3\n");
-    expect("$DS4 --raw -p '<｜User｜>' --dump-tokens | grep -c '  <｜User｜>$' || true", 0, "0\n");
-    expect("$DS4 -p '<｜User｜>a<｜Assistant｜></think>' --dump-tokens | grep -cE '  (<｜|</think>)'", 0, "3\n");
+    shell_expect(
+        "$DS4 --system '<｜User｜></think>' -p 'a<｜User｜><｜Assistant｜><think></think><｜end▁of▁sentence｜>' "
+        "--dump-tokens | grep -cE '^ *[0-9]+  (<｜User｜>|<｜Assistant｜>|<think>|</think>|<｜end▁of▁sentence｜>)$'",
+        0, "3\n");
+    shell_expect("$DS4 --raw -p '<｜User｜>' --dump-tokens | grep -c '  <｜User｜>$' || true", 0, "0\n");
+    shell_expect("$DS4 -p '<｜User｜>a<｜Assistant｜></think>' --dump-tokens | grep -cE '  (<｜|</think>)'", 0, "3\n");
 }
 
 /* Bytes that are no text arrive as they are: each line is an id and the token's bytes. */
@@ -156,7 +121,7 @@ static void any_bytes(void **state)
     assert_non_null(f);
     fwrite(bytes, 1, sizeof bytes - 1, f);
     fclose(f);
-    assert_int_equal(shell("$DS4 --raw --prompt-file $FOLDER/bytes --dump-tokens", &said), 0);
+    assert_int_equal(shell_run("$DS4 --raw --prompt-file $FOLDER/bytes --dump-tokens", &said), 0);
     for (const char *p = strchr(str_c(&said), '\n'); p && p + 1 < said.p + said.n;) {
         const char *end = memchr(p + 1, '\n', (size_t)(said.p + said.n - p - 1));
         assert_non_null(end);
@@ -174,45 +139,48 @@ static void any_bytes(void **state)
 static void same_answers(void **state)
 {
     static const char first[] = "$DS4 -p 'Tell me a story about a mole.' --temp 0 -n 50 2>/dev/null";
-    expect_same(first, "$DS4 -p 'Tell me a story about a mole.' --temp 0 -n 50 -t 1 --prefill-chunk 3 2>/dev/null",
-                true);
-    expect_same(first, "$DS4 -p 'Tell me a story about a mole.' --temp 0 -n 50 -t 3 --isa scalar 2>/dev/null", true);
-    expect_same("$DS4 -p 'Tell me a story.' --seed 5 -n 50 2>/dev/null",
-                "printf 'Tell me a story.' | $DS4 --seed 5 -n 50 -t 1 2>/dev/null", true);
-    expect_same("$DS4 -p 'Tell me a story.' --seed 5 -n 50 2>/dev/null",
-                "$DS4 -p 'Tell me a story.' --seed 6 -n 50 2>/dev/null", false);
+    shell_expect_same(
+        first, "$DS4 -p 'Tell me a story about a mole.' --temp 0 -n 50 -t 1 --prefill-chunk 3 2>/dev/null", true);
+    shell_expect_same(first, "$DS4 -p 'Tell me a story about a mole.' --temp 0 -n 50 -t 3 --isa scalar 2>/dev/null",
+                      true);
+    shell_expect_same("$DS4 -p 'Tell me a story.' --seed 5 -n 50 2>/dev/null",
+                      "printf 'Tell me a story.' | $DS4 --seed 5 -n 50 -t 1 2>/dev/null", true);
+    shell_expect_same("$DS4 -p 'Tell me a story.' --seed 5 -n 50 2>/dev/null",
+                      "$DS4 -p 'Tell me a story.' --seed 6 -n 50 2>/dev/null", false);
 }
 
 /* Speed counts evaluated tokens: the first generated one comes with the prompt. */
 static void speed(void **state)
 {
-    expect("$DS4 -p hi --temp 0 -n 1 2>&1 >/dev/null", 0, "generation: 0.00 t/s");
-    expect("$DS4 -p hi --temp 0 -n 2 2>&1 >/dev/null | grep -v ' 0.00 t/s'", 0, "prefill: ");
+    shell_expect("$DS4 -p hi --temp 0 -n 1 2>&1 >/dev/null", 0, "generation: 0.00 t/s");
+    shell_expect("$DS4 -p hi --temp 0 -n 2 2>&1 >/dev/null | grep -v ' 0.00 t/s'", 0, "prefill: ");
 }
 
 static void tags_in_a_pipe(void **state)
 {
-    expect("$DS4 -p 'What is 4 + 5?' --temp 0 2>/dev/null", 0, "</think>4 + 5 = 9\n");
+    shell_expect("$DS4 -p 'What is 4 + 5?' --temp 0 2>/dev/null", 0, "</think>4 + 5 = 9\n");
 }
 
 /* ---------------------------------------------------------------- standard streams */
 
 static void output_that_fails(void **state)
 {
-    expect("$DS4 -p hi 2>&1 >&-", 1, "ds4: standard output: cannot write: Bad file descriptor");
+    shell_expect("$DS4 -p hi 2>&1 >&-", 1, "ds4: standard output: cannot write: Bad file descriptor");
     if (access("/dev/full", W_OK)) skip();
-    expect("$DS4 -p hi 2>&1 >/dev/full", 1, "ds4: standard output: cannot write: No space left");
-    expect("$DS4 --inspect 2>&1 >/dev/full", 1, "ds4: standard output: cannot write: No space left");
-    expect(TEST_BUILD "/ds4-gguf --help 2>&1 >/dev/full", 1, "ds4-gguf: standard output: cannot write: No space left");
-    expect("$DS4 -p hi --logits-out /dev/full 2>&1; test -c /dev/full && echo still there", 0, "still there");
+    shell_expect("$DS4 -p hi 2>&1 >/dev/full", 1, "ds4: standard output: cannot write: No space left");
+    shell_expect("$DS4 --inspect 2>&1 >/dev/full", 1, "ds4: standard output: cannot write: No space left");
+    shell_expect(TEST_BUILD "/ds4-gguf --help 2>&1 >/dev/full", 1,
+                 "ds4-gguf: standard output: cannot write: No space left");
+    shell_expect("$DS4 -p hi --logits-out /dev/full 2>&1; test -c /dev/full && echo still there", 0, "still there");
 }
 
 /* No file gets the number of a closed stream, and so the messages that go there. */
 static void closed_streams(void **state)
 {
-    expect("$DS4 -p hi -v --logits-out $FOLDER/a 2>/dev/null && $DS4 -p hi -v --logits-out $FOLDER/b <&- >&- 2>&-; "
-           "cmp $FOLDER/a $FOLDER/b && echo same",
-           0, "same");
+    shell_expect(
+        "$DS4 -p hi -v --logits-out $FOLDER/a 2>/dev/null && $DS4 -p hi -v --logits-out $FOLDER/b <&- >&- 2>&-; "
+        "cmp $FOLDER/a $FOLDER/b && echo same",
+        0, "same");
 }
 
 /* ---------------------------------------------------------------- the chat */
@@ -361,34 +329,35 @@ static void session_goes_on(void **state)
                  "rm -f $FOLDER/s; (" TELL "'A fox and a mole' %s -n 10 2>/dev/null; " TELL
                  "'' %s -n 20 -t 1 --isa scalar 2>/dev/null) | tr -d '\n'; echo",
                  draw[i], draw[i]);
-        expect_same(once, twice, true);
+        shell_expect_same(once, twice, true);
     }
-    expect(TELL "'' -n 5 --temp 0 2>&1 >/dev/null", 0, "prefill: 0.00 t/s");
+    shell_expect(TELL "'' -n 5 --temp 0 2>&1 >/dev/null", 0, "prefill: 0.00 t/s");
 }
 
 static void session_messages(void **state)
 {
-    expect("rm -f $FOLDER/s; " TELL "abc -n 1 --temp 0 2>&1 >/dev/null", 0, "/s: 4 tokens saved\n");
-    expect("cp $FOLDER/s $FOLDER/t; " TELL "abc -n 2 --temp 0 2>&1 >/dev/null", 0, "/s: going on behind 4 tokens\n");
-    expect(TELL "a --ctx 4 2>&1", 1, "give a larger --ctx");
-    expect(TELL "a --system b -n 1 2>&1 >/dev/null", 0, "--system has no effect");
-    expect(TELL "a --kv-sim off 2>&1", 1, "made with --kv-sim on, this is off");
-    expect(TELL "a --backend ref 2>&1", 1, "made with the backend \"cpu\", this is \"ref\"");
-    expect("cp $FOLDER/s $FOLDER/t; printf x >>$FOLDER/t; $DS4 -p a --session $FOLDER/t 2>&1", 1, "/t: damaged");
-    expect("$DS4 -p a --session $FOLDER/no/s 2>&1", 1, "No such file");
-    expect("$DS4 -p a --session $FOLDER 2>&1", 1, "not a regular file");
-    expect("$DS4 -p a --session README.md 2>&1", 1, "not a session file");
-    expect("head -1 README.md", 0, "# ds4");
+    shell_expect("rm -f $FOLDER/s; " TELL "abc -n 1 --temp 0 2>&1 >/dev/null", 0, "/s: 4 tokens saved\n");
+    shell_expect("cp $FOLDER/s $FOLDER/t; " TELL "abc -n 2 --temp 0 2>&1 >/dev/null", 0,
+                 "/s: going on behind 4 tokens\n");
+    shell_expect(TELL "a --ctx 4 2>&1", 1, "give a larger --ctx");
+    shell_expect(TELL "a --system b -n 1 2>&1 >/dev/null", 0, "--system has no effect");
+    shell_expect(TELL "a --kv-sim off 2>&1", 1, "made with --kv-sim on, this is off");
+    shell_expect(TELL "a --backend ref 2>&1", 1, "made with the backend \"cpu\", this is \"ref\"");
+    shell_expect("cp $FOLDER/s $FOLDER/t; printf x >>$FOLDER/t; $DS4 -p a --session $FOLDER/t 2>&1", 1, "/t: damaged");
+    shell_expect("$DS4 -p a --session $FOLDER/no/s 2>&1", 1, "No such file");
+    shell_expect("$DS4 -p a --session $FOLDER 2>&1", 1, "not a regular file");
+    shell_expect("$DS4 -p a --session README.md 2>&1", 1, "not a session file");
+    shell_expect("head -1 README.md", 0, "# ds4");
 }
 
 /* A run that fails leaves the file as it was. */
 static void session_stays(void **state)
 {
     if (access("/dev/full", W_OK)) skip();
-    expect("rm -f $FOLDER/s; " TELL "abc -n 1 2>/dev/null >/dev/null; cp $FOLDER/s $FOLDER/t; " TELL
-           "abc 2>/dev/null >/dev/full || cmp $FOLDER/s $FOLDER/t && echo same",
-           0, "same");
-    expect("rm -f $FOLDER/s; " TELL "abc 2>/dev/null >/dev/full; test -e $FOLDER/s || echo none", 0, "none");
+    shell_expect("rm -f $FOLDER/s; " TELL "abc -n 1 2>/dev/null >/dev/null; cp $FOLDER/s $FOLDER/t; " TELL
+                 "abc 2>/dev/null >/dev/full || cmp $FOLDER/s $FOLDER/t && echo same",
+                 0, "same");
+    shell_expect("rm -f $FOLDER/s; " TELL "abc 2>/dev/null >/dev/full; test -e $FOLDER/s || echo none", 0, "none");
 }
 
 /* Two turns of one chat, a chat for each, and two single answers leave the same bytes. */
@@ -414,10 +383,10 @@ static void session_of_a_chat(void **state)
         await(&t, "ds4> ");
         terminal_leave(&t);
     }
-    expect("for q in 4 3; do $DS4 --session $FOLDER/single --system '' --temp 0 -n 200 -p \"What is $q + 5?\" "
-           "2>/dev/null; done",
-           0, "9\n");
-    expect("cmp $FOLDER/chat0 $FOLDER/chat1 && cmp $FOLDER/chat0 $FOLDER/single && echo same", 0, "same");
+    shell_expect("for q in 4 3; do $DS4 --session $FOLDER/single --system '' --temp 0 -n 200 -p \"What is $q + 5?\" "
+                 "2>/dev/null; done",
+                 0, "9\n");
+    shell_expect("cmp $FOLDER/chat0 $FOLDER/chat1 && cmp $FOLDER/chat0 $FOLDER/single && echo same", 0, "same");
 }
 
 /* A chat in which nothing is said leaves no file. */

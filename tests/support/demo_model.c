@@ -1,6 +1,7 @@
 /* The converter run as a program, the engine asked through ds4.h. */
 #include "demo_model.h"
 #include "base/mem.h"
+#include "shell_run.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,14 +10,23 @@
 
 void demo_model_convert(const char *options, char path[TEMP_PATH])
 {
-    char command[1024], said[4096];
+    char command[1024];
     temp_file(path);
     snprintf(command, sizeof command, TEST_BUILD "/ds4-gguf convert --overwrite %s models/demo -o %s 2>&1", options,
              path);
-    FILE *f = popen(command, "r");
-    if (!f) fail_msg("cannot run %s", command);
-    said[fread(said, 1, sizeof said - 1, f)] = 0;
-    if (pclose(f) != 0) fail_msg("%s\n%s", command, said);
+    shell_expect(command, 0, "wrote");
+}
+
+void demo_shell(const char *options, char model[TEMP_PATH], char folder[TEMP_PATH])
+{
+    char command[256];
+    demo_model_convert("", model);
+    temp_folder(folder);
+    snprintf(command, sizeof command, TEST_BUILD "/ds4 -m %s %s", model, options);
+    setenv("DS4", command, 1);
+    setenv("GGUF", TEST_BUILD "/ds4-gguf", 1);
+    setenv("MODEL", model, 1);
+    setenv("FOLDER", folder, 1);
 }
 
 /* ---------------------------------------------------------------- asking */

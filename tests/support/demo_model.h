@@ -10,6 +10,10 @@
  * more words for `ds4-gguf convert`, "" for the values of the checkpoint. */
 void demo_model_convert(const char *options, char path[TEMP_PATH]);
 
+/* For tests that run shell commands: the model and an empty folder, and variables for the commands: DS4 is "ds4 -m
+ * MODEL options", GGUF is ds4-gguf, MODEL and FOLDER are the paths. */
+void demo_shell(const char *options, char model[TEMP_PATH], char folder[TEMP_PATH]);
+
 /* The cpu backend with 2 threads, logging errors only. */
 ds4_engine *demo_engine_open(const char *path, int ctx);
 ds4_session *demo_session(ds4_engine *g, int ctx);

@@ -1,12 +1,30 @@
-/* Commands that tests of whole programs run. */
+/* Commands that tests of whole programs run, from the repository root. All functions fail the running test if there is
+ * no shell. */
 #ifndef SHELL_RUN_H
 #define SHELL_RUN_H
+#include <stdbool.h>
+#include <sys/types.h>
 #include "base/str.h"
 
-/* Runs a shell command from the repository root; its standard output replaces *said. The exit status, or -1. Fails the
- * running test if there is no shell. */
+/* Runs a shell command; its standard output replaces *said. The exit status, or -1. */
 int shell_run(const char *command, struct str *said);
 /* Fails the running test unless the exit status is that and the output has part in it. */
 void shell_expect(const char *command, int status, const char *part);
+/* Fails the running test unless both commands succeed, print something, and print the same (or not). */
+void shell_expect_same(const char *a, const char *b, bool same);
+
+/* A program that runs beside the test. */
+struct shell_child {
+    pid_t pid;
+    int out;
+    struct str said; /* its standard output and error since the last shell_await */
+};
+/* Starts a simple command, the words of one program. SIGINT has its default action there. */
+void shell_start(struct shell_child *c, const char *command);
+/* Waits until part has been printed and forgets everything up to its end. False: the program ended without. */
+bool shell_await(struct shell_child *c, const char *part);
+/* Waits for the end, with all that was printed until then in c->said; the exit status, or minus the signal that ended
+ * it. Afterwards str_free(&c->said). */
+int shell_end(struct shell_child *c);
 
 #endif
