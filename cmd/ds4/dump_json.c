@@ -17,16 +17,22 @@ static void put_token(struct str *out, const ds4_engine *g, int32_t id)
     str_puts(out, "]}");
 }
 
-static int write_file(const char *path, const struct str *text, struct ds4_error *e)
+/* Before the work: a place where nothing can be written is an error then. */
+static int begin_file(const char *path, struct file_writer **w, struct ds4_error *e)
 {
-    struct file_writer *w;
     struct err err = {0};
-    if (file_writer_open(path, &w, &err)) return failure_of(e, &err);
-    if (file_writer_put(w, text->p, text->n, &err))
+    return file_writer_open(path, w, &err) ? failure_of(e, &err) : 0;
+}
+
+/* rc: of the work that made the text; returns it, or how writing went. */
+static int end_file(struct file_writer *w, const struct str *text, int rc, struct ds4_error *e)
+{
+    struct err err = {0};
+    if (rc || file_writer_put(w, text->p, text->n, &err))
         file_writer_abort(w);
     else
         file_writer_commit(w, &err);
-    return err.code ? failure_of(e, &err) : 0;
+    return err.code ? failure_of(e, &err) : rc;
 }
 
 /* ---------------------------------------------------------------- logits */
@@ -57,11 +63,12 @@ int dump_logits(ds4_engine *g, ds4_session *s, const struct options *o, const st
                 struct ds4_error *e)
 {
     struct str text = {0};
-    int rc = ds4_session_sync(s, prompt->p, (int)prompt->n, NULL, NULL, NULL, e);
-    if (!rc) {
-        put_logits(&text, g, o, prompt->n, ds4_session_logits(s));
-        rc = write_file(o->dump_logits, &text, e);
-    }
+    struct file_writer *w;
+    int rc = begin_file(o->dump_logits, &w, e);
+    if (rc) return rc;
+    rc = ds4_session_sync(s, prompt->p, (int)prompt->n, NULL, NULL, NULL, e);
+    if (!rc) put_logits(&text, g, o, prompt->n, ds4_session_logits(s));
+    rc = end_file(w, &text, rc, e);
     str_free(&text);
     return rc;
 }
@@ -108,12 +115,15 @@ static int put_steps(struct str *out, const ds4_engine *g, ds4_session *s, const
 int dump_logprobs(ds4_engine *g, ds4_session *s, const struct options *o, struct ds4_tokens *t, struct ds4_error *e)
 {
     struct str text = {0};
+    struct file_writer *w;
+    int rc = begin_file(o->dump_logprobs, &w, e);
+    if (rc) return rc;
     str_printf(&text, "{\n  \"source\": \"ds4\",\n  \"prompt_tokens\": %zu,\n  \"ctx\": %d,\n  \"top_k\": %d,\n", t->n,
                o->ctx, o->logprobs_top_k);
     str_puts(&text, "  \"steps\": [");
-    int rc = put_steps(&text, g, s, o, t, e);
+    rc = put_steps(&text, g, s, o, t, e);
     str_puts(&text, "\n  ]\n}\n");
-    if (!rc) rc = write_file(o->dump_logprobs, &text, e);
+    rc = end_file(w, &text, rc, e);
     str_free(&text);
     return rc;
 }

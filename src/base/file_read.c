@@ -37,18 +37,29 @@ static int buffer_widen(struct buffer *b, size_t cap, const char *path, struct e
     return 0;
 }
 
-/* A first size that holds a regular file at once; its size is only a hint. */
-static size_t first_cap(int fd, uint64_t max)
+static int too_long(const char *path, uint64_t max, struct err *e)
+{
+    return err_set(e, ERR_LIMIT, "%s: longer than %" PRIu64 " bytes, the most that is read here", path, max);
+}
+
+/* A first size that holds a regular file at once. A file may grow; one that is too long already is not read. */
+static int first_cap(int fd, const char *path, uint64_t max, size_t *cap, struct err *e)
 {
     struct stat st;
     uint64_t want = 1 << 16;
-    if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) want = (uint64_t)st.st_size + 2;
-    return (size_t)(want - 2 < max ? want : max + 2);
+    if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
+        if ((uint64_t)st.st_size > max) return too_long(path, max, e);
+        want = (uint64_t)st.st_size + 2;
+    }
+    *cap = (size_t)(want - 2 < max ? want : max + 2);
+    return 0;
 }
 
 static int read_all(int fd, const char *path, uint64_t max, struct buffer *b, struct err *e)
 {
-    int rc = buffer_widen(b, first_cap(fd, max), path, e);
+    size_t cap = 0;
+    int rc = first_cap(fd, path, max, &cap, e);
+    if (!rc) rc = buffer_widen(b, cap, path, e);
     while (!rc) {
         if (b->n + 1 == b->cap) rc = buffer_widen(b, b->cap * 2, path, e);
         if (rc) break;
@@ -57,8 +68,7 @@ static int read_all(int fd, const char *path, uint64_t max, struct buffer *b, st
         if (got < 0) return file_error(e, path, "read");
         if (!got) break;
         b->n += (size_t)got;
-        if (b->n > max)
-            return err_set(e, ERR_LIMIT, "%s: longer than %" PRIu64 " bytes, the most that is read here", path, max);
+        if (b->n > max) return too_long(path, max, e);
     }
     if (!rc) b->p[b->n] = 0;
     return rc;

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER_BYTES = 1 << 20, MAX_TRIES = 1000 };
+enum { BUFFER_BYTES = 1 << 20, MAX_TRIES = 1000, MAX_NAME = 200 /* bytes of the target's name */ };
 
 struct file_writer {
     int fd;
@@ -73,9 +73,11 @@ static int name_unnamed(struct file_writer *w, const char *name)
 /* Calls make for names beside the target until it finds one that nobody has. */
 static int take_name(struct file_writer *w, int (*make)(struct file_writer *w, const char *name))
 {
+    const char *slash = strrchr(w->path, '/'), *base = slash ? slash + 1 : w->path;
     for (int i = 0; i < MAX_TRIES; i++) {
         struct str name = {0};
-        str_printf(&name, "%s.tmp-%ld-%d", w->path, (long)getpid(), i);
+        str_add(&name, w->path, (size_t)(base - w->path));
+        str_printf(&name, "%.*s.tmp-%ld-%d", MAX_NAME, base, (long)getpid(), i);
         const int rc = make(w, str_c(&name)), why = errno;
         if (!rc) w->temp = mem_strdup(str_c(&name));
         str_free(&name);
@@ -116,6 +118,7 @@ static int open_target(struct file_writer *w, struct err *e)
 {
     struct stat st;
     const bool exists = !stat(w->path, &st);
+    if (!exists && errno != ENOENT) return file_error(e, w->shown, "create"); /* it would fail at the end */
     if (exists && S_ISDIR(st.st_mode)) return err_set(e, ERR_IO, "%s: is a folder, not a file to write", w->shown);
     if (exists && file_is_mapped(&st))
         return err_set(e, ERR_ARG, "%s: is one of the files that are read here; give another name to write to",

@@ -375,6 +375,27 @@ static void writer_refuses_a_mapped_file(void **state)
     assert_int_equal(files_in_folder(), 2);
 }
 
+/* A name that cannot be is refused at once, the longest that can be is written and replaced. */
+static void writer_knows_long_names(void **state)
+{
+    char name[700];
+    struct err e = {0};
+    struct file_writer *w;
+    for (int n = 255; n <= 256; n++) {
+        memset(name, 'x', sizeof name);
+        memcpy(name, folder, strlen(folder));
+        name[strlen(folder)] = '/';
+        name[strlen(folder) + 1 + (size_t)n] = 0;
+        for (int times = 0; times < 2; times++) {
+            const int rc = file_writer_open(name, &w, &e);
+            assert_int_equal(rc, n == 255 ? 0 : ERR_IO);
+            if (!rc) assert_int_equal(file_writer_commit(w, &e), 0);
+        }
+    }
+    assert_non_null(strstr(e.msg, "cannot create: File name too long"));
+    assert_int_equal(files_in_folder(), 1);
+}
+
 static void same_file_by_any_name(void **state)
 {
     char linked[400];
@@ -438,6 +459,7 @@ int main(void)
         IN_FOLDER(writer_never_replaces_a_pipe),
         IN_FOLDER(writer_follows_a_link),
         IN_FOLDER(writer_refuses_a_mapped_file),
+        IN_FOLDER(writer_knows_long_names),
         IN_FOLDER(same_file_by_any_name),
         IN_FOLDER(writer_refuses_a_folder),
         IN_FOLDER(writer_keeps_the_first_failure),
