@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <ctype.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
 #include "base/mem.h"
 
 static char model[TEMP_PATH], folder[TEMP_PATH];
+static struct str seen; /* "STATUS LINE" of every failure */
+static bool all_seen = true;
 
 /* $FOLDER has files to stumble over; $OUT is for what the programs write, $BAD a name that a terminal would obey, $LONG
  * one that no system takes. */
@@ -59,7 +62,7 @@ static bool is_told(const char *line)
 }
 
 /* Beside that one line of printable UTF-8, which begins with the program's name and has part in it. */
-static void check_sentence(const char *command, const char *text, const char *part)
+static void check_sentence(const char *command, int status, const char *text, const char *part)
 {
     while (is_told(text)) text += strcspn(text, "\n") + 1;
     const size_t n = strcspn(text, "\n");
@@ -69,6 +72,7 @@ static void check_sentence(const char *command, const char *text, const char *pa
     if (!named || !plain || !strstr(text, part) || strstr(text, part) > text + n || n > 1100)
         fail_msg("%s\n\"%s\" is not in the sentence: %s", command, part, text);
     if (text[n] != '\n' || text[n + 1]) fail_msg("%s\nmore than a line: %s", command, text);
+    str_printf(&seen, "%d %.*s", status, (int)n + 1, text);
 }
 
 /* The command fails with that status and that sentence; what it printed to standard output does not matter. Nothing is
@@ -79,7 +83,7 @@ static void fails(const char *command, int status, const char *part)
     str_printf(&line, "( %s ) 2>&1 >/dev/null", command);
     const int got = shell_run(str_c(&line), &said);
     if (got != status) fail_msg("%s\n%d instead of %d: %s", command, got, status, str_c(&said));
-    check_sentence(command, str_c(&said), part);
+    check_sentence(command, status, str_c(&said), part);
     if (shell_run("test -z \"$(ls -A $OUT)\"", &said)) fail_msg("%s\nleft a file", command);
     str_free(&line);
     str_free(&said);
@@ -90,6 +94,14 @@ struct failure {
     int status;
     const char *part;
 };
+
+/* Skips a test that this machine cannot play. */
+static void missing(const char *what)
+{
+    print_message("skipped: %s\n", what);
+    all_seen = false;
+    skip();
+}
 
 static void all_fail(const struct failure *f, size_t n)
 {
@@ -186,7 +198,7 @@ static void unknown_words(void **state)
         str_printf(&line, "%s 2>&1 >/dev/null", programs[i]);
         assert_int_equal(shell_run(str_c(&line), &said), 2);
         said.p[strcspn(said.p, "\n") + 1] = 0;
-        check_sentence(programs[i], str_c(&said), strchr(programs[i], '"') ? "a?b?[31m??c" : "nonsense");
+        check_sentence(programs[i], 2, str_c(&said), strchr(programs[i], '"') ? "a?b?[31m??c" : "nonsense");
     }
     str_free(&said);
     str_free(&line);
@@ -256,7 +268,7 @@ static void files_that_grow_too_large(void **state)
 
 static void full_devices(void **state)
 {
-    if (access("/dev/full", W_OK)) skip();
+    if (access("/dev/full", W_OK)) missing("/dev/full");
     static const struct failure table[] = {
         {"$DS4 -p hi --logits-out /dev/full", 1, "/dev/full: cannot write: No space left on device"},
         {"$DS4 -p hi --dump-logits /dev/full", 1, "/dev/full: cannot write: No space left on device"},
@@ -275,14 +287,13 @@ static bool have_small_disks(void)
     setenv("SMALL", "mount -t tmpfs -o size=64k none $OUT", 1);
     const bool have = !shell_run("unshare -m sh -c \"$SMALL\" 2>/dev/null", &said);
     str_free(&said);
-    if (!have) print_message("no disk can be mounted here: a full one is not tested\n");
     return have;
 }
 
 static void full_disk(void **state)
 {
     char command[600];
-    if (!have_small_disks()) skip();
+    if (!have_small_disks()) missing("no disk can be mounted here");
     for (int i = 0; i < N_WRITERS; i++) {
         /* What is left is told on the disk itself, before it goes away. */
         snprintf(command, sizeof command,
@@ -360,9 +371,8 @@ static void without_permission(void **state)
     setenv("NOBODY", geteuid() ? "" : "setpriv --reuid 65534 --regid 65534 --clear-groups", 1);
     if (shell_run("chmod 755 $FOLDER; chmod 644 $MODEL; chmod 777 $OUT; $NOBODY $DS4 --raw -p a --dump-tokens 2>&1",
                   &said)) {
-        print_message("nobody cannot run %s/ds4 here, so it is not tested what it may not do\n", TEST_BUILD);
         str_free(&said);
-        skip();
+        missing("nobody cannot run " TEST_BUILD "/ds4 here");
     }
     static const struct failure table[] = {
         {"$NOBODY " TEST_BUILD "/ds4 -p hi -m $FOLDER/closed", 1, "closed: cannot open: Permission denied"},
@@ -399,7 +409,7 @@ static void too_little(void **state)
 static void little_address_space(void **state)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    skip();
+    missing("a sanitizer needs all of the address space");
 #endif
     static const char *const programs[] = {"$DS4 -p hi -n 3 --temp 0", "$GGUF synth --preset tiny --quant q2 -o $OUT/x",
                                            "$GGUF convert models/demo -o $OUT/x", "$GGUF inspect $MODEL"};
@@ -414,7 +424,7 @@ static void little_address_space(void **state)
             if (rc != 1) continue;
             failed++;
             const char *last = strstr(str_c(&said), " left out\n");
-            check_sentence(str_c(&line), last ? last + 10 : str_c(&said), "");
+            check_sentence(str_c(&line), 1, last ? last + 10 : str_c(&said), "");
             shell_expect("test -e $OUT/x || echo none", 0, "none");
         }
     assert_true(failed > 12);
@@ -493,6 +503,53 @@ static void ignored_interrupt(void **state)
     str_free(&c.said);
 }
 
+/* ---------------------------------------------------------------- what is written about it */
+
+/* Whether a failure was seen that has this status and sentence; in the sentence NAME and N stand for anything. */
+static bool is_seen(int status, const char *sentence, size_t n)
+{
+    struct str pattern = {0}, line = {0};
+    bool found = false;
+    str_printf(&pattern, "%d ds4*: ", status);
+    for (size_t i = 0; i < n; i++) {
+        const bool word = i == 0 || !isalnum((unsigned char)sentence[i - 1]);
+        const size_t stands = word && !strncmp(sentence + i, "NAME", 4)                                ? 4
+                              : word && sentence[i] == 'N' && !isalnum((unsigned char)sentence[i + 1]) ? 1
+                                                                                                       : 0;
+        if (!stands && strchr("*?[\\", sentence[i])) str_puts(&pattern, "\\");
+        str_add(&pattern, stands ? "*" : sentence + i, 1);
+        if (stands) i += stands - 1;
+    }
+    for (const char *p = str_c(&seen); *p && !found; p += strcspn(p, "\n") + 1) {
+        str_clear(&line);
+        str_add(&line, p, strcspn(p, "\n"));
+        found = fnmatch(str_c(&pattern), str_c(&line), 0) == 0;
+    }
+    str_free(&pattern);
+    str_free(&line);
+    return found;
+}
+
+/* Every sentence in the tables of docs/failures.md came, with its status. */
+static void the_page_is_true(void **state)
+{
+    char *page;
+    size_t n;
+    struct err e = {0};
+    int rows = 0;
+    if (!all_seen) skip();
+    if (file_read("docs/failures.md", 1 << 20, &page, &n, &e)) fail_msg("%s", e.msg);
+    for (const char *p = page; (p = strstr(p, "\n| ")); p++) {
+        const char *begin = strchr(p + 3, '`');
+        if ((p[3] != '1' && p[3] != '2') || !begin || p[5] != '|' || begin != p + 7) continue;
+        const size_t length = strcspn(begin + 1, "`");
+        if (!is_seen(p[3] - '0', begin + 1, length)) fail_msg("never seen: %.*s", (int)length, begin + 1);
+        rows++;
+    }
+    assert_true(rows > 30);
+    mem_free(page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -514,6 +571,7 @@ int main(void)
         cmocka_unit_test(signals_that_end),
         cmocka_unit_test(interrupts),
         cmocka_unit_test(ignored_interrupt),
+        cmocka_unit_test(the_page_is_true),
     };
     return cmocka_run_group_tests(tests, group_set_up, NULL);
 }
