@@ -97,6 +97,8 @@ void gguf_put_kv(struct gguf_writer *w, const struct gguf_kv *kv);
 void gguf_declare(struct gguf_writer *w, const char *name, uint32_t type, int n_dims, const uint64_t *ne);
 /* Appends bytes of the tensors, in declaration order; pieces may have any size but must not cross a tensor's end. */
 void gguf_write(struct gguf_writer *w, const void *data, uint64_t n);
+/* 0, or the first failure so far: nothing that is still given would be written. */
+int gguf_writer_error(const struct gguf_writer *w, struct err *e);
 /* Completes, fsyncs and renames, or removes what was written; frees w. */
 int gguf_writer_finish(struct gguf_writer *w, struct err *e);
 void gguf_writer_abort(struct gguf_writer *w);

@@ -303,6 +303,11 @@ int gguf_writer_open(const char *path, struct gguf_writer **out, struct err *e)
     return rc;
 }
 
+int gguf_writer_error(const struct gguf_writer *w, struct err *e)
+{
+    return w->err.code ? err_set(e, w->err.code, "%s", w->err.msg) : 0;
+}
+
 int gguf_writer_finish(struct gguf_writer *w, struct err *e)
 {
     if (!w->err.code) start(w);
@@ -316,7 +321,7 @@ int gguf_writer_finish(struct gguf_writer *w, struct err *e)
         w->file = NULL;
         file_writer_commit(file, &w->err);
     }
-    const int rc = w->err.code ? err_set(e, w->err.code, "%s", w->err.msg) : 0;
+    const int rc = gguf_writer_error(w, e);
     gguf_writer_abort(w);
     return rc;
 }
