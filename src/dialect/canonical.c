@@ -85,6 +85,7 @@ int canonical_open(const char *const *paths, int n_paths, const struct canonical
     if (rc) return rc;
     struct canonical *c = mem_alloc(sizeof *c);
     c->look = opt && opt->look;
+    c->headers_only = c->look && opt->headers_only;
     c->set = set;
     c->n_files = gguf_set_n_files(set);
     rc = list_files(c, &why);
@@ -98,6 +99,22 @@ int canonical_open(const char *const *paths, int n_paths, const struct canonical
     }
     *out = c;
     return 0;
+}
+
+int canonical_check(enum canonical_family f, int n_layers, const struct canonical_given *given, int n,
+                    const struct canonical_options *opt, struct err *e)
+{
+    static const struct family_table *const families[CANONICAL_FAMILY_COUNT] = {&dialect_deepseek4};
+    static const struct canonical_options none;
+    struct canonical *c = mem_alloc(sizeof *c);
+    c->family = families[f];
+    c->n_layers = n_layers;
+    c->by_name = strmap_new(0);
+    int rc = c->by_name ? 0 : err_set(e, ERR_MEMORY, "no memory to check a model's parameters");
+    if (rc == 0) rc = dialect_take_keys(c, given, n, e);
+    if (rc == 0) rc = c->family->validate(c, opt ? opt : &none, e);
+    canonical_close(c);
+    return rc;
 }
 
 void canonical_close(struct canonical *c)

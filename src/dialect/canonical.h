@@ -20,10 +20,11 @@ enum origin { ORIGIN_KEY, ORIGIN_ALIAS, ORIGIN_TENSOR, ORIGIN_CONSTANT, ORIGIN_D
 struct canonical;
 
 struct canonical_options {
-    bool look;       /* to be described only: small tensors are not copied (their views have no data), large ones are
-                        not read */
-    bool kv_sim_off; /* the FP8 and FP4 roundings of the row store will not be used: shapes that they cannot block are
-                        fine */
+    bool look;         /* to be described only: small tensors are not copied (their views have no data), large ones are
+                          not read */
+    bool headers_only; /* with look: of no tensor any byte is read, so damage inside tensors stays unseen */
+    bool kv_sim_off;   /* the FP8 and FP4 roundings of the row store will not be used: shapes that they cannot block are
+                          fine */
 };
 
 /* Opens the files of one model (gguf_set_open: a file, any shard of a split set, or a list), recognises family and
@@ -69,6 +70,18 @@ int canonical_n_tensors(const struct canonical *c);
 const char *canonical_tensor_at(const struct canonical *c, int i, const struct tensor_view **view);
 /* Bytes of a view's payload. */
 uint64_t tensor_view_bytes(const struct tensor_view *v);
+
+/* Parameters of a file that is yet to be written: by key, one value for all layers or one for each. */
+struct canonical_given {
+    const char *key; /* of the family's table */
+    const double *v;
+    int n;
+};
+/* Looks at them as canonical_open does at those of a file: allowed values, lists that are long enough, relations. What
+ * is not given has the value that stands in for a missing key. ERR_MODEL names the key. n_layers: as given for the
+ * number of blocks. */
+int canonical_check(enum canonical_family f, int n_layers, const struct canonical_given *given, int n,
+                    const struct canonical_options *opt, struct err *e);
 
 /* True if a page of one of the model's files was lost while it was used (file truncated, disk error): sets e. */
 bool canonical_damaged(const struct canonical *c, struct err *e);

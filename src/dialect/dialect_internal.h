@@ -35,7 +35,7 @@ struct canonical {
     int n_files;
     char *arch, *name;
     const char *dialect;
-    bool look; /* of the options */
+    bool look, headers_only; /* of the options */
     int n_layers;
     const struct published_shape *published; /* NULL: none has this width and length */
 
@@ -69,6 +69,8 @@ void dialect_also(struct str *out, const struct tensor_row *row, int layer);
 
 /* dialect_keys.c */
 int dialect_resolve_keys(struct canonical *c, struct err *e);
+/* The same from given values, where there is no file. */
+int dialect_take_keys(struct canonical *c, const struct canonical_given *given, int n, struct err *e);
 const struct value *dialect_value(const struct canonical *c, const char *key);
 /* The file's record of a key of the family, under any of the prefixes; NULL: none. */
 const struct gguf_kv *dialect_key(const struct canonical *c, const char *name);

@@ -95,18 +95,35 @@ static void allowed_text(char text[64], const struct key_row *row)
     text[k] = 0;
 }
 
-static int check_allowed(const struct key_row *row, const struct gguf_kv *kv, int i, double v, struct err *e)
+/* Value i of n by a key of the given name; what says it, if not the key itself. */
+struct said {
+    struct gguf_str key;
+    const char *by;
+    int i, n;
+};
+
+static int check_allowed(const struct key_row *row, const struct said *s, double v, struct err *e)
 {
     char got[40], allowed[64], index[16] = "";
     if (is_allowed(row->allowed, v)) return 0;
     number_text(got, row->kind, v);
     allowed_text(allowed, row);
-    if (!kv || kv->count > 1) snprintf(index, sizeof index, "[%d]", i);
-    if (!kv)
-        return err_set(e, ERR_MODEL, "%s%s = %s, which %s says, is not supported (only %s)", row->name,
-                       row->flags & KEY_PER_LAYER ? index : "", got, row->from, allowed);
-    return err_set(e, ERR_MODEL, "%.*s%s = %s is not supported (only %s)", (int)kv->key.n, kv->key.p, index, got,
-                   allowed);
+    if (s->n > 1) snprintf(index, sizeof index, "[%d]", s->i);
+    return err_set(e, ERR_MODEL, "%.*s%s = %s%s%s%s is not supported (only %s)", (int)s->key.n, s->key.p, index, got,
+                   s->by ? ", which " : "", s->by ? s->by : "", s->by ? " says," : "", allowed);
+}
+
+static struct gguf_str name_of(const struct key_row *row)
+{
+    return (struct gguf_str){row->name, strlen(row->name)};
+}
+
+/* A list needs an entry for every block; more are of drafts. */
+static int check_entries(const struct canonical *c, struct gguf_str key, uint64_t n, struct err *e)
+{
+    if (n == 1 || n >= (uint64_t)c->n_layers) return 0;
+    return err_set(e, ERR_MODEL, "%.*s has %llu entries for %d blocks; one or at least as many are needed", (int)key.n,
+                   key.p, (unsigned long long)n, c->n_layers);
 }
 
 int dialect_refuse_value(const struct canonical *c, struct err *e, const char *key, int64_t value, const char *fmt, ...)
@@ -144,19 +161,17 @@ static int read_key(const struct canonical *c, struct draft *d, struct err *e)
     const struct gguf_kv *kv = d->kv;
     if (kv->type == GGUF_ARRAY && !(row->flags & KEY_PER_LAYER))
         return err_set(e, ERR_MODEL, "%.*s is an array; one value is needed", (int)kv->key.n, kv->key.p);
-    if (kv->count != 1 && kv->count < (uint64_t)c->n_layers)
-        return err_set(e, ERR_MODEL, "%.*s has %llu entries for %d blocks; one or at least as many are needed",
-                       (int)kv->key.n, kv->key.p, (unsigned long long)kv->count, c->n_layers);
-    for (int i = 0; i < d->n; i++) {
+    int rc = check_entries(c, kv->key, kv->count, e);
+    for (int i = 0; i < d->n && rc == 0; i++) {
+        const struct said s = {.key = kv->key, .i = i, .n = kv->count > 1 ? 2 : 1};
         if (i > 0 && kv->count == 1) {
             d->said[i] = d->said[0];
             continue;
         }
-        int rc = read_number(kv, row->kind, (uint64_t)i, &d->said[i], e);
-        if (rc == 0) rc = check_allowed(row, kv, i, d->said[i], e);
-        if (rc) return rc;
+        rc = read_number(kv, row->kind, (uint64_t)i, &d->said[i], e);
+        if (rc == 0) rc = check_allowed(row, &s, d->said[i], e);
     }
-    return 0;
+    return rc;
 }
 
 static double largest(const double *v, int n)
@@ -266,8 +281,9 @@ static int resolve(struct canonical *c, const struct key_row *row, struct value 
     d.has_shown = mem_alloc((size_t)d.n * sizeof *d.has_shown);
     int rc = read_key(c, &d, e);
     for (int i = 0; i < d.n && rc == 0; i++) {
+        const struct said s = {name_of(row), row->from, i, row->flags & KEY_PER_LAYER ? 2 : 1};
         d.has_shown[i] = row->derive && row->derive(c, i, &d.shown[i]);
-        if (d.has_shown[i]) rc = check_allowed(row, NULL, i, d.shown[i], e);
+        if (d.has_shown[i]) rc = check_allowed(row, &s, d.shown[i], e);
     }
     v->kv = d.kv;
     v->v = values;
@@ -318,6 +334,44 @@ int dialect_resolve_keys(struct canonical *c, struct err *e)
         note_published(c);
     }
     return fit_used_experts(c, e);
+}
+
+/* ---- values without a file */
+
+static int take(struct canonical *c, const struct key_row *row, const struct canonical_given *g, struct value *v,
+                struct err *e)
+{
+    const struct gguf_str key = name_of(row);
+    v->n = row->flags & KEY_PER_LAYER ? c->n_layers : 1;
+    v->v = mem_alloc((size_t)v->n * sizeof *v->v);
+    if (!g)
+        for (int i = 0; i < v->n; i++) {
+            const int rc = row->derive && row->derive(c, i, &v->v[i]) ? 0 : fallback(c, row, &v->v[i], e);
+            if (rc) return rc;
+        }
+    int rc = g && v->n > 1 ? check_entries(c, key, (uint64_t)g->n, e) : 0;
+    for (int i = 0; g && i < v->n && rc == 0; i++) {
+        const struct said s = {.key = key, .i = i, .n = g->n};
+        v->v[i] = g->v[g->n == 1 ? 0 : i];
+        rc = check_allowed(row, &s, v->v[i], e);
+    }
+    return rc;
+}
+
+int dialect_take_keys(struct canonical *c, const struct canonical_given *given, int n, struct err *e)
+{
+    int rc = 0, taken = 0;
+    c->values = mem_alloc((size_t)c->family->n_keys * sizeof *c->values);
+    for (int i = 0; i < c->family->n_keys && rc == 0; i++) {
+        const struct canonical_given *g = NULL;
+        for (int k = 0; k < n && !g; k++)
+            if (strcmp(given[k].key, c->family->keys[i].name) == 0) g = &given[k];
+        taken += g != NULL;
+        rc = take(c, &c->family->keys[i], g, &c->values[i], e);
+        if (rc == 0) note_published(c);
+    }
+    assert(rc || taken == n);
+    return rc ? rc : fit_used_experts(c, e);
 }
 
 const struct value *dialect_value(const struct canonical *c, const char *key)

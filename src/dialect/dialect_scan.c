@@ -1,6 +1,6 @@
 /* Damage that a file's structure does not show: NaN or Inf in a block scale or in a plain float (spec dialects 13.2
  * W8). Tensors of up to 64 MiB are read whole, of larger ones 64 rows: in runs, which a disk reads at once. Where a
- * model is only described, what is larger than 1 MiB is left alone. */
+ * model is only described, what is larger than 1 MiB is left alone, or everything. */
 #include "dialect/dialect_internal.h"
 #include <string.h>
 #include "quant/quant.h"
@@ -74,7 +74,7 @@ int64_t dialect_scan(const struct canonical *c, const struct source *s)
     const struct gguf_tensor *t = s->t;
     const uint8_t *data = gguf_data(c->files[s->file]) + t->offset;
     const int64_t rows = (int64_t)(t->ne[1] * t->ne[2] * t->ne[3]);
-    if (c->look && t->bytes > LOOK_BYTES) return -1;
+    if (c->headers_only || (c->look && t->bytes > LOOK_BYTES)) return -1;
     if (t->bytes <= (uint64_t)WHOLE_MIB << 20 || rows <= RUNS * ROWS_OF_RUN) return scan_rows(s, data, 0, rows);
     for (int i = 0; i < RUNS; i++) {
         const int64_t at = scan_rows(s, data, i * (rows - ROWS_OF_RUN) / (RUNS - 1), ROWS_OF_RUN);
