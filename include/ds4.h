@@ -51,6 +51,7 @@ struct ds4_options {
     uint64_t memory_limit; /* bytes the engine may count on; 0: what is free now */
     bool page_weights;     /* run although the weights do not fit into memory (they are read again and again) */
     bool report_only;      /* for ds4_engine_report: opened even if memory is short, nothing is computed, no sessions */
+    bool headers_only;     /* with report_only: no weight is read at all, so damage inside them stays unseen */
     bool kv_sim_off;       /* no FP8/FP4 rounding of stored rows: they are kept in F32 */
     enum ds4_effort effort;
     /* Level 0 (error) to 3 (debug); NULL: warnings on stderr. A process has one log: that of the engine opened last,

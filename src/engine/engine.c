@@ -104,7 +104,8 @@ static int device_open(struct ds4_engine *g, const struct ds4_options *o, struct
 static int model_open(struct ds4_engine *g, const struct ds4_options *o, struct err *e)
 {
     if (o->n_model_paths < 1 || !o->model_paths) return err_set(e, ERR_ARG, "no model file is given");
-    const struct canonical_options co = {.kv_sim_off = g->kv_sim_off, .look = g->report_only};
+    const struct canonical_options co = {
+        .kv_sim_off = g->kv_sim_off, .look = g->report_only, .headers_only = o->headers_only};
     const int rc = canonical_open(o->model_paths, o->n_model_paths, &co, &g->canonical, e);
     if (rc) return rc;
     g->family = family_of(canonical_family(g->canonical));
