@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/args.h"
 #include "base/mem.h"
-#include "base/pool.h"
 #include "base/program.h"
 #include "commands.h"
 #include "deepseek4_layout.h"
@@ -14,16 +12,15 @@
 #include "hf_folder.h"
 #include "hf_json.h"
 #include "hf_tokenizer.h"
-#include "output.h"
+#include "model_output.h"
 #include "quant/quant.h"
 #include "source_rows.h"
-#include "tensor_stream.h"
 #include "type_rules.h"
 
 struct convert_options {
-    const char *folder, *out;
-    bool overwrite, verbose;
-    int threads;
+    const char *folder;
+    struct model_output_options out;
+    bool verbose;
     struct type_rules types;
 };
 
@@ -36,7 +33,7 @@ struct conversion {
     uint32_t *types; /* [n_tensors] */
     int n_tensors;
     struct source_matrix *experts; /* [max(E, 1)]: sources of the tensor at work */
-    struct pool *pool;
+    struct model_output out;
 };
 
 static const char help[] =
@@ -89,24 +86,6 @@ static int bind_sources(struct conversion *c, const struct layout_tensor *t, str
     return rc;
 }
 
-/* Name without the layer: what a note is about. */
-static const char *stem(const struct layout_tensor *t)
-{
-    const char *dot = t->layer < 0 ? NULL : strchr(t->name + 4, '.');
-    return dot ? dot + 1 : t->name;
-}
-
-/* One note per kind of tensor, when its first layer falls back. */
-static void note_fallback(const struct conversion *c, int at, int wanted, bool *noted)
-{
-    const struct layout_tensor *t = &c->tensors[at];
-    for (int i = 0; i < at; i++)
-        if (noted[i] && strcmp(stem(&c->tensors[i]), stem(t)) == 0) return;
-    noted[at] = true;
-    program_say("ds4-gguf", "note: %s: rows of %d do not fit %s, written as %s", stem(t), (int)t->ne[0],
-                quant_type((uint32_t)wanted)->name, quant_type(c->types[at])->name);
-}
-
 static int plan_types(struct conversion *c, struct err *e)
 {
     struct type_rules *rules = &c->opt->types;
@@ -117,7 +96,7 @@ static int plan_types(struct conversion *c, struct err *e)
         rc = bind_sources(c, &c->tensors[i], e);
         if (rc) break;
         c->types[i] = type_rules_pick(rules, &c->tensors[i], source_exact_type(&c->experts[0]), &fallback);
-        if (fallback != TYPE_KEEP) note_fallback(c, i, fallback, noted);
+        if (fallback != TYPE_KEEP) type_rules_note(c->tensors, i, (uint32_t)fallback, c->types[i], noted);
     }
     mem_free(noted);
     return rc ? rc : type_rules_all_hit(rules, e);
@@ -220,26 +199,27 @@ static int find_importance(struct tensor_job *j, struct err *e)
     j->errors = mem_try((size_t)n * sizeof *j->errors);
     if (!j->importance || !j->errors)
         return err_set(e, ERR_MEMORY, "%s: not enough memory for its importance", j->t->name);
-    pool_run(j->c->pool, expert_importance, j, n);
+    pool_run(j->c->out.pool, expert_importance, j, n);
     for (int i = 0; i < n; i++)
         if (j->errors[i].code) return err_set(e, j->errors[i].code, "%s", j->errors[i].msg);
     return 0;
 }
 
-static int write_tensor(struct conversion *c, struct gguf_writer *w, int at, struct err *e)
+static int write_tensor(struct conversion *c, int at, struct err *e)
 {
     const struct layout_tensor *t = &c->tensors[at];
     struct tensor_job j = {
         .c = c, .t = t, .type = c->types[at], .row_bytes = quant_row_bytes(c->types[at], (int64_t)t->ne[0])};
-    const int n_threads = pool_threads(c->pool);
+    const int n_threads = pool_threads(c->out.pool);
     int rc = bind_sources(c, t, e);
+    progress_add(&c->out.progress, t->name, 0);
     j.scratch = mem_alloc((size_t)n_threads * sizeof *j.scratch);
     for (int i = 0; i < n_threads && !rc; i++) {
         j.scratch[i] = mem_try(t->ne[0] * sizeof(float));
         if (!j.scratch[i]) rc = err_set(e, ERR_MEMORY, "%s: not enough memory for a row", t->name);
     }
     if (!rc && j.type == QT_IQ2_XXS) rc = find_importance(&j, e);
-    if (!rc) rc = tensor_stream(w, c->pool, (int64_t)(t->ne[1] * t->ne[2]), j.row_bytes, make_rows, &j, e);
+    if (!rc) rc = model_output_rows(&c->out, t->name, (int64_t)(t->ne[1] * t->ne[2]), j.row_bytes, make_rows, &j, e);
     for (int i = 0; i < n_threads; i++) mem_free(j.scratch[i]);
     mem_free(j.scratch);
     mem_free(j.importance);
@@ -249,44 +229,33 @@ static int write_tensor(struct conversion *c, struct gguf_writer *w, int at, str
 
 /* ---- the file ---- */
 
-/* Last part of the folder's path. */
-static void put_name(struct gguf_writer *w, const char *folder)
+static int write_header(struct conversion *c, struct err *e)
 {
+    /* The name is the last part of the folder's path. */
+    const char *folder = c->opt->folder;
     size_t n = strlen(folder), start;
     while (n > 1 && folder[n - 1] == '/') n--;
     for (start = n; start > 0 && folder[start - 1] != '/'; start--) {
     }
-    gguf_put_str(w, "general.name", folder + start, n - start);
-}
-
-static int write_header(struct conversion *c, struct gguf_writer *w, struct err *e)
-{
-    gguf_put_str(w, "general.architecture", "deepseek4", 9);
-    gguf_put_str(w, "general.type", "model", 5);
-    put_name(w, c->opt->folder);
-    gguf_put_u32(w, "general.quantization_version", 2);
-    deepseek4_metadata(w, &c->params);
-    const int rc = vocabulary_put(w, &c->vocabulary, e);
+    model_output_general(&c->out, "deepseek4", folder + start, n - start);
+    deepseek4_metadata(c->out.w, &c->params);
+    const int rc = vocabulary_put(c->out.w, &c->vocabulary, e);
     for (int i = 0; i < c->n_tensors; i++)
-        gguf_declare(w, c->tensors[i].name, c->types[i], c->tensors[i].n_dims, c->tensors[i].ne);
-    return rc;
+        model_output_declare(&c->out, c->tensors[i].name, c->types[i], c->tensors[i].n_dims, c->tensors[i].ne);
+    return rc ? rc : model_output_start(&c->out, c->opt->verbose, e);
 }
 
 static int write_file(struct conversion *c, struct err *e)
 {
-    struct gguf_writer *w;
-    int rc = gguf_writer_open(c->opt->out, &w, e);
-    if (rc) return rc;
-    rc = write_header(c, w, e);
+    int rc = model_output_open(&c->out, &c->opt->out, e);
+    if (!rc) rc = write_header(c, e);
     for (int i = 0; i < c->n_tensors && !rc; i++) {
         if (c->opt->verbose)
             fprintf(stderr, "[%5d/%5d] %s %s\n", i + 1, c->n_tensors, c->tensors[i].name,
                     quant_type(c->types[i])->name);
-        rc = write_tensor(c, w, i, e);
+        rc = write_tensor(c, i, e);
     }
-    if (!rc) return gguf_writer_finish(w, e);
-    gguf_writer_abort(w);
-    return rc;
+    return model_output_close(&c->out, rc, e);
 }
 
 /* Ids of the special tokens as config.json states them. */
@@ -309,8 +278,8 @@ static int prepare(struct conversion *c, struct err *e)
 {
     struct str path = {0};
     int rc = hf_folder_open(c->opt->folder, &c->folder, e);
-    if (!rc && hf_folder_reads(c->folder, c->opt->out))
-        rc = err_set(e, ERR_ARG, "%s is one of the files to be converted; give another name", c->opt->out);
+    if (!rc && hf_folder_reads(c->folder, c->opt->out.path))
+        rc = err_set(e, ERR_ARG, "%s is one of the files to be converted; give another name", c->opt->out.path);
     if (!rc) rc = hf_deepseek4_config(hf_folder_file(c->folder, "config.json", &path), &c->params, e);
     if (!rc) rc = hf_tokenizer_read(hf_folder_file(c->folder, "tokenizer.json", &path), c->params.V, &c->vocabulary, e);
     if (!rc) rc = read_special_ids(c, hf_folder_file(c->folder, "config.json", &path), e);
@@ -320,7 +289,6 @@ static int prepare(struct conversion *c, struct err *e)
         c->experts = mem_alloc((size_t)c->params.E * sizeof *c->experts);
         rc = plan_types(c, e);
     }
-    if (!rc) rc = pool_create(c->opt->threads, &c->pool, e);
     str_free(&path);
     return rc;
 }
@@ -328,11 +296,10 @@ static int prepare(struct conversion *c, struct err *e)
 static int convert(struct convert_options *opt, struct err *e)
 {
     struct conversion c = {.opt = opt};
-    int rc = prepare(&c, e);
+    int rc = model_output_check(&opt->out, e);
+    if (!rc) rc = prepare(&c, e);
     if (!rc) rc = note_unused(&c, e);
     if (!rc) rc = write_file(&c, e);
-    if (!rc) program_say("ds4-gguf", "wrote %s, %d tensors", opt->out, c.n_tensors);
-    if (c.pool) pool_free(c.pool);
     mem_free(c.experts);
     mem_free(c.types);
     mem_free(c.tensors);
@@ -363,14 +330,8 @@ static bool parse(struct args *a, struct convert_options *o)
     for (const char *w; (w = args_next(a));) {
         if (!strcmp(w, "-h") || !strcmp(w, "--help"))
             return true;
-        else if (!strcmp(w, "-o") || !strcmp(w, "--out"))
-            o->out = args_value(a, w);
-        else if (!strcmp(w, "--overwrite"))
-            o->overwrite = true;
         else if (!strcmp(w, "-v") || !strcmp(w, "--verbose"))
             o->verbose = true;
-        else if (!strcmp(w, "-t") || !strcmp(w, "--threads"))
-            o->threads = (int)args_int(a, w, 1, 1024);
         else if (!strcmp(w, "--dense"))
             parse_type(a, w, &o->types.dense);
         else if (!strcmp(w, "--experts"))
@@ -381,11 +342,11 @@ static bool parse(struct args *a, struct convert_options *o)
             parse_rule(a, w, &o->types);
         else if (w[0] != '-' && !o->folder)
             o->folder = w;
-        else
+        else if (!model_output_option(a, w, &o->out))
             args_unknown(a, w);
     }
     if (!a->bad && !o->folder) args_mistake(a, "no folder given; see ds4-gguf convert --help");
-    if (!a->bad && !o->out) args_mistake(a, "no output file given (-o FILE)");
+    model_output_require(a, &o->out);
     return false;
 }
 
@@ -399,7 +360,7 @@ int command_convert(int argc, char **argv)
         fputs(help, stdout);
     else if (a.bad)
         status = 2;
-    else if (output_check(o.out, o.overwrite, &e) || convert(&o, &e))
+    else if (convert(&o, &e))
         status = program_failed(a.program, &e);
     type_rules_free(&o.types);
     return status;

@@ -1,4 +1,4 @@
-/* The table of tensors with their names in both worlds, and the metadata. */
+/* The table of tensors with their names in both worlds. */
 #include "deepseek4_layout.h"
 #include <stdio.h>
 #include "base/mem.h"
@@ -92,7 +92,7 @@ enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
 static uint64_t dim_value(const struct deepseek4_params *p, int layer, enum dim dim)
 {
-    const int64_t ratio = layer < 0 ? 0 : p->ratios[layer];
+    const int64_t ratio = layer < 0 ? 0 : deepseek4_ratio(p, layer), overlap = deepseek4_overlap(p);
     const int64_t value[] = {
         [NONE] = 0,
         [ONE] = 1,
@@ -111,12 +111,12 @@ static uint64_t dim_value(const struct deepseek4_params *p, int layer, enum dim 
         [DIM_E] = p->E,
         [DIM_K] = p->K,
         [DIM_F] = p->F,
-        [DIM_shared] = p->F * p->n_shared,
+        [DIM_shared] = deepseek4_shared_width(p),
         [DIM_IHID] = p->IH * p->ID,
         [DIM_IH] = p->IH,
         [DIM_ID] = p->ID,
         [DIM_2ID] = 2 * p->ID,
-        [DIM_cd] = (ratio == 4 ? 2 : 1) * p->d,
+        [DIM_cd] = (ratio == overlap ? 2 : 1) * p->d,
         [DIM_ratio] = ratio,
     };
     return (uint64_t)value[dim];
@@ -130,9 +130,9 @@ static bool layer_has(const struct deepseek4_params *p, int layer, enum where wh
     case EVERY:
         return true;
     case COMPRESSED:
-        return p->ratios[layer] != 0;
+        return deepseek4_ratio(p, layer) != 0;
     case INDEXED:
-        return p->ratios[layer] == 4;
+        return deepseek4_ratio(p, layer) == deepseek4_overlap(p);
     case HASHED:
         return layer < p->hash;
     case SCORED:
@@ -169,99 +169,4 @@ int deepseek4_layout(const struct deepseek4_params *p, struct layout_tensor **ou
         for (int i = 0; i < N_ROWS; i++)
             if (layer_has(p, l, rows[i].where)) (*out)[(*n)++] = fill(p, &rows[i], l);
     return 0;
-}
-
-int deepseek4_params_check(const struct deepseek4_params *p, const char *where, struct err *e)
-{
-    if (p->n_ratios < p->L)
-        return err_set(e, ERR_MODEL, "%s: %lld compress ratios for %lld layers", where, (long long)p->n_ratios,
-                       (long long)p->L);
-    for (int l = 0; l < p->L; l++)
-        if (p->ratios[l] != 0 && p->ratios[l] != 4 && p->ratios[l] != 128)
-            return err_set(e, ERR_MODEL, "%s: compress ratio %d of layer %d is not 0, 4 or 128", where,
-                           (int)p->ratios[l], l);
-    if (p->H % p->G)
-        return err_set(e, ERR_MODEL, "%s: %lld heads do not divide into %lld output groups", where, (long long)p->H,
-                       (long long)p->G);
-    if (p->K > p->E)
-        return err_set(e, ERR_MODEL, "%s: %lld experts per token of only %lld", where, (long long)p->K,
-                       (long long)p->E);
-    if (p->r > p->d || p->r % 2)
-        return err_set(e, ERR_MODEL, "%s: %lld rotated dimensions do not fit a head of %lld", where, (long long)p->r,
-                       (long long)p->d);
-    for (int l = 0; l < p->L; l++)
-        if (p->ratios[l] == 4 && (p->r > p->ID || (p->ID & (p->ID - 1))))
-            return err_set(
-                e, ERR_MODEL,
-                "%s: an indexer of width %lld; it must be a power of two and hold the %lld rotated dimensions", where,
-                (long long)p->ID, (long long)p->r);
-    return 0;
-}
-
-static void put_int(struct gguf_writer *w, const char *key, int64_t v)
-{
-    char full[96];
-    snprintf(full, sizeof full, "deepseek4.%s", key);
-    gguf_put_u32(w, full, (uint32_t)v);
-}
-
-static void put_float(struct gguf_writer *w, const char *key, float v)
-{
-    char full[96];
-    snprintf(full, sizeof full, "deepseek4.%s", key);
-    gguf_put_f32(w, full, v);
-}
-
-static void put_rope(struct gguf_writer *w, const struct deepseek4_params *p)
-{
-    put_int(w, "rope.dimension_count", p->r);
-    put_float(w, "rope.freq_base", p->theta);
-    put_float(w, "attention.compress_rope_freq_base", p->compress_theta);
-    gguf_put_str(w, "deepseek4.rope.scaling.type", p->yarn_factor > 1 ? "yarn" : "none", 4);
-    put_float(w, "rope.scaling.factor", p->yarn_factor);
-    put_int(w, "rope.scaling.original_context_length", p->yarn_context);
-    put_float(w, "rope.scaling.yarn_beta_fast", p->beta_fast);
-    put_float(w, "rope.scaling.yarn_beta_slow", p->beta_slow);
-}
-
-static void put_experts(struct gguf_writer *w, const struct deepseek4_params *p)
-{
-    float clamp[DEEPSEEK4_MAX_RATIOS];
-    for (int l = 0; l < p->L; l++) clamp[l] = p->clamp;
-    put_int(w, "expert_count", p->E);
-    put_int(w, "expert_used_count", p->K);
-    put_int(w, "expert_shared_count", p->n_shared);
-    put_int(w, "expert_feed_forward_length", p->F);
-    put_float(w, "expert_weights_scale", p->scale);
-    gguf_put_bool(w, "deepseek4.expert_weights_norm", p->norm_weights);
-    put_int(w, "expert_gating_func", 4); /* sqrt(softplus) */
-    put_int(w, "hash_layer_count", p->hash);
-    gguf_put_arr_f32(w, "deepseek4.swiglu_clamp_exp", clamp, (uint64_t)p->L);
-}
-
-void deepseek4_metadata(struct gguf_writer *w, const struct deepseek4_params *p)
-{
-    put_int(w, "block_count", p->L);
-    put_int(w, "context_length", p->context);
-    put_int(w, "embedding_length", p->D);
-    put_int(w, "vocab_size", p->V);
-    put_int(w, "attention.head_count", p->H);
-    put_int(w, "attention.head_count_kv", 1);
-    put_int(w, "attention.key_length", p->d);
-    put_int(w, "attention.value_length", p->d);
-    put_int(w, "attention.q_lora_rank", p->Rq);
-    put_int(w, "attention.output_lora_rank", p->Ro);
-    put_int(w, "attention.output_group_count", p->G);
-    put_int(w, "attention.sliding_window", p->W);
-    gguf_put_arr_i32(w, "deepseek4.attention.compress_ratios", p->ratios, (uint64_t)p->n_ratios);
-    put_int(w, "attention.indexer.head_count", p->IH);
-    put_int(w, "attention.indexer.key_length", p->ID);
-    put_int(w, "attention.indexer.top_k", p->IK);
-    put_float(w, "attention.layer_norm_rms_epsilon", p->rms_eps);
-    put_rope(w, p);
-    put_experts(w, p);
-    put_int(w, "hyper_connection.count", p->n);
-    put_int(w, "hyper_connection.sinkhorn_iterations", p->iters);
-    put_float(w, "hyper_connection.epsilon", p->hc_eps);
-    put_int(w, "nextn_predict_layers", p->nextn);
 }

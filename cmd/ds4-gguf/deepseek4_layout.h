@@ -7,23 +7,51 @@
 #include "base/err.h"
 #include "gguf/gguf.h"
 
-enum { DEEPSEEK4_MAX_RATIOS = 1024 };
+enum { DEEPSEEK4_MAX_RATIOS = 4096 };
 
-/* Letters as in spec deepseek-v4. */
+/* Letters as in spec deepseek-v4. DEEPSEEK4_UNSET: the file does not have the key. */
+enum { DEEPSEEK4_UNSET = -1 };
 struct deepseek4_params {
     int64_t V, D, L, H, d, r, Rq, Ro, G, E, K, F, W, IH, ID, IK, n;
     int64_t n_shared, iters, hash, context, nextn;
-    int64_t n_ratios; /* >= L: entries behind L belong to draft blocks */
+    int64_t n_kv, dv;     /* heads and width of values: 1 and d, or it is no such model */
+    int64_t gating;       /* scoring function of the router: 4, sqrt(softplus) */
+    int64_t norm_weights; /* 1: weights of the chosen experts are normalised */
+    int64_t n_ratios;     /* 1: the same in all layers; else >= L: entries behind L belong to draft blocks */
     int32_t ratios[DEEPSEEK4_MAX_RATIOS];
-    float hc_eps, rms_eps, clamp, scale;
-    bool norm_weights; /* weights of the chosen experts are normalised */
+    int64_t n_clamps; /* as n_ratios */
+    float clamps[DEEPSEEK4_MAX_RATIOS];
+    float hc_eps, rms_eps, scale;
     float theta, compress_theta;
     float yarn_factor, beta_fast, beta_slow; /* factor 1: no scaling */
     int64_t yarn_context;
+    /* What published files have no key for; the last are the shared expert's. */
+    int64_t overlap, kv_block, index_block, hadamard, n_groups, n_used_groups, Fs;
+    float shared_clamp;
 };
 
-/* 0, or ERR_MODEL with the first parameter that contradicts another one; where is put in front. */
-int deepseek4_params_check(const struct deepseek4_params *p, const char *where, struct err *e);
+/* Initialisers: what only one value is known for, and UNSET where a file may be silent. */
+#define DEEPSEEK4_PARAMS_USUAL                                                                                         \
+    .n_kv = 1, .dv = DEEPSEEK4_UNSET, .gating = 4, .norm_weights = 1, .overlap = DEEPSEEK4_UNSET,                      \
+    .kv_block = DEEPSEEK4_UNSET, .index_block = DEEPSEEK4_UNSET, .hadamard = DEEPSEEK4_UNSET,                          \
+    .n_groups = DEEPSEEK4_UNSET, .n_used_groups = DEEPSEEK4_UNSET, .Fs = DEEPSEEK4_UNSET,                              \
+    .shared_clamp = DEEPSEEK4_UNSET
+
+/* 0, or ERR_MODEL with the first parameter that a reader of the file would refuse, by its key; where is put in front.
+ * Shapes that the roundings of stored rows cannot block are fine if kv_sim_off. */
+int deepseek4_params_check(const struct deepseek4_params *p, bool kv_sim_off, const char *where, struct err *e);
+
+int32_t deepseek4_ratio(const struct deepseek4_params *p, int layer);
+int64_t deepseek4_overlap(const struct deepseek4_params *p);      /* the ratio of layers with an indexer */
+int64_t deepseek4_shared_width(const struct deepseek4_params *p); /* of the shared experts together */
+
+/* The parameters by their keys, without the architecture's prefix. */
+const char *deepseek4_key_at(int i); /* NULL behind the last */
+/* Sets one from text: a number, "true" or "false", numbers with commas between them (one: for all layers). ERR_ARG
+ * for other text and for an unknown key. */
+int deepseek4_key_set(struct deepseek4_params *p, const char *key, const char *text, struct err *e);
+/* The family's metadata; general.* and the vocabulary are the caller's. */
+void deepseek4_metadata(struct gguf_writer *w, const struct deepseek4_params *p);
 
 /* What a tensor is for: decides which types it may take. */
 enum layout_role {
@@ -50,8 +78,5 @@ struct layout_tensor {
 
 /* All tensors in file order. The caller frees *out with mem_free. p has been checked. */
 int deepseek4_layout(const struct deepseek4_params *p, struct layout_tensor **out, int *n, struct err *e);
-
-/* The family's metadata; general.* and the vocabulary are the caller's. */
-void deepseek4_metadata(struct gguf_writer *w, const struct deepseek4_params *p);
 
 #endif

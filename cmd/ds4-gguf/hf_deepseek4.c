@@ -39,7 +39,8 @@ static void read_experts(struct hf_reader *r, struct deepseek4_params *p)
     p->norm_weights = hf_bool_or(r, "norm_topk_prob", true);
     if (!p->norm_weights)
         err_set(r->e, ERR_MODEL, "%s: \"norm_topk_prob\" is false; only true can be converted", r->path);
-    p->clamp = (float)hf_float(r, "swiglu_limit", 0, 1e30);
+    p->clamps[0] = (float)hf_float(r, "swiglu_limit", 0, 1e30);
+    p->n_clamps = 1;
     hf_expect(r, "scoring_func", "sqrtsoftplus", true);
     hf_expect(r, "topk_method", "noaux_tc", false);
     hf_expect(r, "hidden_act", "silu", false);
@@ -94,12 +95,12 @@ int hf_deepseek4_config(const char *path, struct deepseek4_params *p, struct err
     if (rc) return rc;
     struct err mine = {0};
     struct hf_reader r = {path, root, &mine};
-    *p = (struct deepseek4_params){0};
+    *p = (struct deepseek4_params){DEEPSEEK4_PARAMS_USUAL};
     hf_expect(&r, "model_type", "deepseek_v4", true);
     read_shape(&r, p);
     read_experts(&r, p);
     read_rope(&r, p);
     read_ratios(&r, p);
     json_decref(root);
-    return mine.code ? err_set(e, mine.code, "%s", mine.msg) : deepseek4_params_check(p, path, e);
+    return mine.code ? err_set(e, mine.code, "%s", mine.msg) : deepseek4_params_check(p, true, path, e);
 }

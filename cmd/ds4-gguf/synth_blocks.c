@@ -1,6 +1,7 @@
 /* Random codes and scales. */
 #include "synth_blocks.h"
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 #include "quant/quant.h"
 
@@ -80,11 +81,21 @@ static void iq2_xxs(const struct synth_filler *f, uint64_t *state, uint8_t *b)
     random_bytes(state, b + 2, 64); /* every code is valid */
 }
 
+/* Codes are as evenly spread as they can be; scales are powers of two: one, and so often its double as the spread needs
+ * it. */
+static void mxfp4(const struct synth_filler *f, uint64_t *state, uint8_t *b)
+{
+    const bool twice = (synth_next(state) & 0xFFFF) < f->doubled;
+    b[0] = (uint8_t)(f->exponent + twice);
+    random_bytes(state, b + 1, 16);
+}
+
 static const struct block_kind {
     uint32_t type;
     void (*make)(const struct synth_filler *f, uint64_t *state, uint8_t *block);
     float dmin; /* in units of d */
-} kinds[] = {{QT_Q8_0, q8_0, 0}, {QT_Q2_K, q2_k, 1.5f}, {QT_Q4_K, q4_k, 7.5f}, {QT_IQ2_XXS, iq2_xxs, 0}};
+} kinds[] = {
+    {QT_Q8_0, q8_0, 0}, {QT_Q2_K, q2_k, 1.5f}, {QT_Q4_K, q4_k, 7.5f}, {QT_IQ2_XXS, iq2_xxs, 0}, {QT_MXFP4, mxfp4, 0}};
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 
 static const struct block_kind *find_kind(uint32_t type)
@@ -98,6 +109,11 @@ static void set_scales(struct synth_filler *f, const struct block_kind *kind, fl
 {
     f->d = f32_to_f16(d);
     f->dmin = f32_to_f16(kind->dmin * f16_to_f32(f->d));
+    /* Mean square of scales 2^e and 2^(e+1): (1 - p) 4^e + p 4^(e+1) = d^2. */
+    int e;
+    const double m = 2 * frexp((double)d, &e); /* d = m 2^(e-1), 1 <= m < 2 */
+    f->exponent = (uint8_t)(e - 1 + 127);
+    f->doubled = (uint32_t)((m * m - 1) / 3 * 0x10000);
 }
 
 /* Standard deviation of the values under d = 1, measured. */

@@ -12,6 +12,8 @@ struct synth_filler {
     int64_t k;        /* values per row */
     uint64_t seed;    /* of the tensor */
     uint16_t d, dmin; /* f16 scales of blocks */
+    uint8_t exponent; /* MXFP4: the scale 2^(exponent - 127), in `doubled` of 65536 blocks twice that */
+    uint32_t doubled;
     union {
         float f32[SYNTH_SUMS]; /* value of a sum of four random bytes: nearly a normal distribution */
         uint16_t u16[SYNTH_SUMS];

@@ -1,6 +1,8 @@
 /* Types of tensors. */
 #include "type_rules.h"
+#include <stdio.h>
 #include <string.h>
+#include "base/program.h"
 #include "base/str.h"
 #include "quant/quant.h"
 
@@ -79,9 +81,32 @@ uint32_t type_rules_pick(struct type_rules *r, const struct layout_tensor *t, ui
     if (t->role == ROLE_SMALL || t->role == ROLE_IDS) return exact_type;
     const int type = wanted(r, t);
     if (type == TYPE_KEEP) return exact_type;
-    if (t->ne[0] % quant_type((uint32_t)type)->block == 0) return (uint32_t)type;
-    *fallback = type;
+    const uint32_t taken = type_rules_fit((uint32_t)type, t);
+    if (taken != (uint32_t)type) *fallback = type;
+    return taken;
+}
+
+uint32_t type_rules_fit(uint32_t type, const struct layout_tensor *t)
+{
+    if (t->ne[0] % quant_type(type)->block == 0) return type;
     return t->ne[0] % quant_type(QT_Q8_0)->block ? QT_F16 : QT_Q8_0;
+}
+
+/* Name without the layer: what a note is about. */
+static const char *stem(const struct layout_tensor *t)
+{
+    const char *dot = t->layer < 0 ? NULL : strchr(t->name + 4, '.');
+    return dot ? dot + 1 : t->name;
+}
+
+void type_rules_note(const struct layout_tensor *tensors, int at, uint32_t wanted_type, uint32_t taken, bool *noted)
+{
+    const struct layout_tensor *t = &tensors[at];
+    for (int i = 0; i < at; i++)
+        if (noted[i] && strcmp(stem(&tensors[i]), stem(t)) == 0) return;
+    noted[at] = true;
+    program_say("ds4-gguf", "note: %s: rows of %d do not fit %s, written as %s", stem(t), (int)t->ne[0],
+                quant_type(wanted_type)->name, quant_type(taken)->name);
 }
 
 int type_rules_all_hit(const struct type_rules *r, struct err *e)

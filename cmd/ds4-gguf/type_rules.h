@@ -28,6 +28,11 @@ int type_rules_add(struct type_rules *r, const char *spec, struct err *e);
 /* The type for a tensor whose source is exact in exact_type. *fallback: the type that was asked for, where its blocks
  * do not fit the rows and another one was taken; else TYPE_KEEP. */
 uint32_t type_rules_pick(struct type_rules *r, const struct layout_tensor *t, uint32_t exact_type, int *fallback);
+/* The type itself if its blocks fit the tensor's rows, else Q8_0 or F16. */
+uint32_t type_rules_fit(uint32_t type, const struct layout_tensor *t);
+/* Says on stderr that tensor `at` did not get the wanted type: once per kind of tensor. noted: one per tensor, false at
+ * first. */
+void type_rules_note(const struct layout_tensor *tensors, int at, uint32_t wanted_type, uint32_t taken, bool *noted);
 /* ERR_ARG for a rule that decided no tensor. */
 int type_rules_all_hit(const struct type_rules *r, struct err *e);
 

@@ -453,7 +453,8 @@ static void config_contradictions(void **state)
         {"\"rope_theta\": 10000.0", "\"rope_theta\": 0", "\"rope_theta\" must be a number from 1 to"},
         {"\"factor\": 16", "\"factor\": 0.5", "\"factor\" must be a number from 1 to"},
         {"\"rope_scaling\": {", "\"rope_scaling\": \"x\", \"other\": {", "\"rope_scaling\" must be an object"},
-        {"\"index_head_dim\": 32", "\"index_head_dim\": 48", "an indexer of width 48; it must be a power of two"},
+        {"\"index_head_dim\": 32", "\"index_head_dim\": 48",
+         "attention.indexer.key_length = 48 is not supported (only a power of two"},
         {"\"rms_norm_eps\": 2e-6", "\"rms_norm_eps\": 2", "\"rms_norm_eps\" must be a number from 0 to 0.1"},
     };
     struct fixture *f = *state;
