@@ -212,7 +212,7 @@ static int write_tensor(struct conversion *c, int at, struct err *e)
         .c = c, .t = t, .type = c->types[at], .row_bytes = quant_row_bytes(c->types[at], (int64_t)t->ne[0])};
     const int n_threads = pool_threads(c->out.pool);
     int rc = bind_sources(c, t, e);
-    progress_add(&c->out.progress, t->name, 0);
+    work_progress_add(&c->out.progress, t->name, 0);
     j.scratch = mem_alloc((size_t)n_threads * sizeof *j.scratch);
     for (int i = 0; i < n_threads && !rc; i++) {
         j.scratch[i] = mem_try(t->ne[0] * sizeof(float));

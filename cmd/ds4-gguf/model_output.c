@@ -52,7 +52,7 @@ int model_output_rows(struct model_output *m, const char *name, int64_t n_rows, 
         rc = run_batch(&b, m->pool, e);
         if (!rc) gguf_write(m->w, b.out, (uint64_t)b.n * row_bytes);
         if (!rc) rc = gguf_writer_error(m->w, e);
-        progress_add(&m->progress, name, (uint64_t)b.n * row_bytes);
+        work_progress_add(&m->progress, name, (uint64_t)b.n * row_bytes);
     }
     mem_free(b.out);
     return rc;
@@ -116,7 +116,7 @@ void model_output_declare(struct model_output *m, const char *name, uint32_t typ
 
 int model_output_start(struct model_output *m, bool quiet, struct err *e)
 {
-    progress_begin(&m->progress, quiet ? 0 : m->bytes);
+    work_progress_begin(&m->progress, quiet ? 0 : m->bytes);
     return gguf_writer_error(m->w, e);
 }
 
@@ -126,7 +126,7 @@ int model_output_close(struct model_output *m, int rc, struct err *e)
         gguf_writer_abort(m->w);
     else
         rc = gguf_writer_finish(m->w, e);
-    progress_end(&m->progress);
+    work_progress_end(&m->progress);
     if (m->pool) pool_free(m->pool);
     if (!rc) program_say("ds4-gguf", "wrote %s, %llu tensors", m->options->path, (unsigned long long)m->n_tensors);
     return rc;

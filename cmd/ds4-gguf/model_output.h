@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/pool.h"
 #include "gguf/gguf.h"
-#include "progress.h"
+#include "work_progress.h"
 
 struct model_output_options {
     const char *path;
@@ -26,7 +26,7 @@ struct model_output {
     const struct model_output_options *options;
     struct gguf_writer *w;
     struct pool *pool;
-    struct progress progress;
+    struct work_progress progress;
     uint64_t n_tensors, bytes; /* declared */
 };
 

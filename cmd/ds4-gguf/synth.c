@@ -157,7 +157,7 @@ static int write_tensor(struct synthesis *s, int at, struct err *e)
     tensor_rows_fn *rows = t->role == ROLE_IDS ? random_ids : biases ? zipf_biases : random_rows;
     float mean, sigma;
     int rc;
-    progress_add(&s->out.progress, t->name, 0);
+    work_progress_add(&s->out.progress, t->name, 0);
     spread_of(t, &mean, &sigma);
     if (rows == random_rows)
         rc = synth_filler_init(&j.filler, s->types[at], (int64_t)t->ne[0], mean, sigma, seed, e);

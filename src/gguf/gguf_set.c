@@ -211,6 +211,18 @@ int gguf_set_open(const char *const *paths, int n_paths, struct gguf_set **out, 
     return err_set(e, rc, "%s", why.msg);
 }
 
+int gguf_set_open_part(const char *path, struct gguf_set **out, struct err *e)
+{
+    struct gguf_set *s = mem_alloc(sizeof *s);
+    int rc = room_for(s, 1, e);
+    if (rc == 0) rc = gguf_open(path, &s->file[0], e);
+    if (rc == 0) s->n = 1;
+    if (rc == 0) rc = gguf_set_merge(s, e);
+    *out = rc ? NULL : s;
+    if (rc) gguf_set_close(s);
+    return rc;
+}
+
 void gguf_set_close(struct gguf_set *s)
 {
     if (!s) return;

@@ -13,6 +13,8 @@ struct gguf_set;
  * to) or a list of at least two whole files. On error nothing is left open and e holds one sentence that names the file
  * or shard (spec 13.3 R3, R4, R6). */
 int gguf_set_open(const char *const *paths, int n_paths, struct gguf_set **out, struct err *e);
+/* This file alone, even if it is a shard of several: to be looked at. */
+int gguf_set_open_part(const char *path, struct gguf_set **out, struct err *e);
 void gguf_set_close(struct gguf_set *s); /* NULL is fine */
 
 /* The files: shards by number, others as listed. */

@@ -1,5 +1,5 @@
 /* The line is rewritten at most five times a second and never longer than the terminal is wide. */
-#include "progress.h"
+#include "work_progress.h"
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -14,12 +14,12 @@ static int columns(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : USUAL_COLUMNS;
 }
 
-void progress_begin(struct progress *p, uint64_t total_bytes)
+void work_progress_begin(struct work_progress *p, uint64_t total_bytes)
 {
-    *p = (struct progress){.on = isatty(STDERR_FILENO), .total = total_bytes, .start = clock_s()};
+    *p = (struct work_progress){.on = isatty(STDERR_FILENO), .total = total_bytes, .start = clock_s()};
 }
 
-static void show(const struct progress *p, const char *what, double seconds)
+static void show(const struct work_progress *p, const char *what, double seconds)
 {
     const double done = (double)p->done, rate = seconds > 0 ? done / seconds : 0;
     struct str s = {0};
@@ -32,7 +32,7 @@ static void show(const struct progress *p, const char *what, double seconds)
     str_free(&s);
 }
 
-void progress_add(struct progress *p, const char *what, uint64_t n)
+void work_progress_add(struct work_progress *p, const char *what, uint64_t n)
 {
     const double now = clock_s();
     p->done += n;
@@ -41,7 +41,7 @@ void progress_add(struct progress *p, const char *what, uint64_t n)
     p->shown = now;
 }
 
-void progress_end(struct progress *p)
+void work_progress_end(struct work_progress *p)
 {
     if (p->on && p->shown > 0) fputs("\r\033[K", stderr);
     p->on = false;
