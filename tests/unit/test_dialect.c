@@ -571,6 +571,102 @@ static void test_look(void **state)
     refused("edited.gguf", &look, "blk.1.attn_norm.weight holds NaN or Inf");
 }
 
+/* From headers alone: the same is told, and damage inside tensors is not noticed. */
+static void test_headers_only(void **state)
+{
+    static const struct canonical_options headers = {.look = true, .headers_only = true};
+    static const struct form_edit damage[] = {{EDIT_POKE, "blk.1.attn_norm.weight", 0x7fc00000},
+                                              {EDIT_POKE, "blk.0.attn_kv.weight", 0x7fc00000},
+                                              {EDIT_POKE, "blk.0.ffn_gate_tid2eid.weight", -1}};
+    struct canonical *whole = opened("base.gguf"), *c;
+    struct err e = {0};
+    edited(damage, 3);
+    const char *path = at("edited.gguf");
+    if (canonical_open(&path, 1, &headers, &c, &e)) fail_msg("%s", e.msg);
+    struct str a = report_of(whole), b = report_of(c);
+    assert_string_equal(str_c(&a), str_c(&b));
+    assert_int_equal(canonical_n_tensors(c), canonical_n_tensors(whole));
+    for (int i = 0; i < canonical_n_tensors(c); i++) {
+        const struct tensor_view *v, *w;
+        assert_string_equal(canonical_tensor_at(c, i, &v), canonical_tensor_at(whole, i, &w));
+        assert_int_equal(v->type, w->type);
+        assert_int_equal(v->file, w->file);
+        assert_true(tensor_view_bytes(v) == tensor_view_bytes(w));
+        assert_true(v->file >= 0 || !v->data);
+    }
+    str_free(&a);
+    str_free(&b);
+    canonical_close(whole);
+    canonical_close(c);
+}
+
+/* Parameters before there is a file: what is refused in one is refused here, in the same words. */
+static void test_check(void **state)
+{
+    static const double ratios[] = {0, 4, 128, 4, 0}, bad_ratio[] = {0, 4, 64, 4}, one = 4, L = 4, D = 64, V = 300,
+                        H = 4, d = 80, r = 16, G = 2, R = 32, W = 8, F = 64, E = 8, K = 2, zero = 0, odd = 15,
+                        eight = 8, n = 9;
+    struct canonical_given given[] = {
+        {"block_count", &L, 1},
+        {"embedding_length", &D, 1},
+        {"vocab_size", &V, 1},
+        {"attention.head_count", &H, 1},
+        {"attention.key_length", &d, 1},
+        {"attention.value_length", &d, 1},
+        {"rope.dimension_count", &r, 1},
+        {"attention.output_group_count", &G, 1},
+        {"attention.q_lora_rank", &R, 1},
+        {"attention.output_lora_rank", &R, 1},
+        {"attention.sliding_window", &W, 1},
+        {"attention.compress_ratios", ratios, 5},
+        {"attention.indexer.head_count", &G, 1},
+        {"attention.indexer.key_length", &R, 1},
+        {"attention.indexer.top_k", &L, 1},
+        {"hyper_connection.count", &H, 1},
+        {"expert_count", &E, 1},
+        {"expert_used_count", &K, 1},
+        {"expert_feed_forward_length", &F, 1},
+        {"expert_shared_feed_forward_length", &F, 1},
+        {"hash_layer_count", &zero, 1},
+        {"expert_weights_scale", &one, 1},
+    };
+    static const struct {
+        const char *key;
+        const double *v;
+        int n;
+        const char *says; /* NULL: fine */
+    } changes[] = {
+        {"attention.compress_ratios", &one, 1, NULL},
+        {"attention.compress_ratios", ratios, 3, "attention.compress_ratios has 3 entries for 4 blocks; one or at"},
+        {"attention.compress_ratios", bad_ratio, 4,
+         "attention.compress_ratios[2] = 64 is not supported (only 0, 4, 128)"},
+        {"attention.head_count", &zero, 1, "attention.head_count = 0 is not supported (only 1 to 65536)"},
+        {"expert_used_count", &n, 1, "expert_used_count = 9 is not supported (only 1 to 8)"},
+        {"rope.dimension_count", &odd, 1, "rope.dimension_count = 15 is not supported (only an even number"},
+        {"rope.dimension_count", &eight, 1, "attention.key_length = 80 is not supported (only 8 plus a multiple of 64"},
+    };
+    struct err e = {0};
+    if (canonical_check(CANONICAL_DEEPSEEK4, 4, given, COUNT(given), NULL, &e)) fail_msg("%s", e.msg);
+    for (size_t i = 0; i < COUNT(changes); i++) {
+        struct canonical_given changed[COUNT(given)];
+        struct err why = {0};
+        memcpy(changed, given, sizeof given);
+        for (size_t k = 0; k < COUNT(given); k++)
+            if (!strcmp(given[k].key, changes[i].key))
+                changed[k] = (struct canonical_given){given[k].key, changes[i].v, changes[i].n};
+        const int rc = canonical_check(CANONICAL_DEEPSEEK4, 4, changed, COUNT(changed), NULL, &why);
+        assert_int_equal(rc, why.code);
+        assert_int_equal(rc != 0, changes[i].says != NULL);
+        if (rc && strncmp(why.msg, changes[i].says, strlen(changes[i].says))) fail_msg("%s", why.msg);
+    }
+    /* Without the roundings their blocks do not matter; what is missing and cannot be guessed is named. */
+    static const struct canonical_options off = {.kv_sim_off = true};
+    given[6].v = &eight;
+    assert_int_equal(canonical_check(CANONICAL_DEEPSEEK4, 4, given, COUNT(given), &off, &e), 0);
+    assert_int_equal(canonical_check(CANONICAL_DEEPSEEK4, 4, given, COUNT(given) - 1, &off, &e), ERR_MODEL);
+    assert_string_equal(e.msg, "deepseek4.expert_weights_scale is missing and cannot be derived for this shape");
+}
+
 /* A scalar and an array of one entry stand for all layers (spec 3). */
 static void test_scalar_or_array(void **state)
 {
@@ -760,6 +856,8 @@ int main(void)
         cmocka_unit_test(test_draft_stages),
         cmocka_unit_test(test_vectors_of_any_rank),
         cmocka_unit_test(test_look),
+        cmocka_unit_test(test_headers_only),
+        cmocka_unit_test(test_check),
         cmocka_unit_test(test_scalar_or_array),
         cmocka_unit_test(test_precision_warnings),
         cmocka_unit_test(test_pruned_experts),

@@ -853,7 +853,14 @@ static void writer_refuses_wrong_use(void **state)
         struct err e = {0};
         struct gguf_writer *w;
         assert_int_equal(gguf_writer_open(path, &w, &e), 0);
+        assert_int_equal(gguf_writer_error(w, &e), 0);
         cases[i].use(w);
+        if (cases[i].use != w_missing) { /* what is missing is known at the end; the rest at once */
+            struct err now = {0};
+            const int failed = gguf_writer_error(w, &now);
+            if (!failed || failed != now.code || !strstr(now.msg, cases[i].part))
+                fail_msg("case %zu: got \"%s\" before the end", i, now.msg);
+        }
         const int rc = gguf_writer_finish(w, &e);
         if (!rc || rc != e.code || !strstr(e.msg, cases[i].part) || !strstr(e.msg, path))
             fail_msg("case %zu: got \"%s\", expected \"%s\"", i, e.msg, cases[i].part);

@@ -422,6 +422,32 @@ static void test_pair(void **state)
     says(turned, 2, "are not of one model: general.architecture differs");
 }
 
+/* A shard alone, to be looked at. */
+static void test_part(void **state)
+{
+    const struct split_form form = {.n = 3};
+    char stem[TEMP_PATH + 16], path[256];
+    struct gguf_set *s, *whole;
+    struct err e = {0};
+    const char *single = base;
+    new_stem(stem);
+    cut(stem, &form);
+    assert_int_equal(gguf_set_open(&single, 1, &whole, &e), 0);
+    uint64_t n = 0;
+    for (int i = 1; i <= 3; i++) {
+        assert_int_equal(gguf_set_open_part(split_path(path, stem, &form, i, 3), &s, &e), 0);
+        assert_int_equal(gguf_set_n_files(s), 1);
+        assert_string_equal(gguf_path(gguf_set_file(s, 0)), path);
+        assert_int_equal(gguf_set_kv_find(s, "general.architecture") != NULL, i == 1);
+        n += gguf_set_n_tensors(s);
+        gguf_set_close(s);
+    }
+    assert_int_equal(n, gguf_set_n_tensors(whole));
+    gguf_set_close(whole);
+    assert_int_equal(gguf_set_open_part("/nowhere", &s, &e), ERR_IO);
+    assert_null(s);
+}
+
 /* ---- damage of any of the files */
 
 static void test_damage(void **state)
@@ -449,11 +475,11 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),      cmocka_unit_test(test_raw_pieces),   cmocka_unit_test(test_every_cut),
-        cmocka_unit_test(test_thousands),  cmocka_unit_test(test_metadata),     cmocka_unit_test(test_wrong_shards),
-        cmocka_unit_test(test_duplicate),  cmocka_unit_test(test_missing),      cmocka_unit_test(test_same_file),
-        cmocka_unit_test(test_other_name), cmocka_unit_test(test_broken_shard), cmocka_unit_test(test_pair),
-        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_part),         cmocka_unit_test(test_names),      cmocka_unit_test(test_raw_pieces),
+        cmocka_unit_test(test_every_cut),    cmocka_unit_test(test_thousands),  cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_wrong_shards), cmocka_unit_test(test_duplicate),  cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_same_file),    cmocka_unit_test(test_other_name), cmocka_unit_test(test_broken_shard),
+        cmocka_unit_test(test_pair),         cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
