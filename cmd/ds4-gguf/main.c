@@ -10,7 +10,7 @@ static const struct command {
     const char *summary;
 } commands[] = {
     {"convert", command_convert, "a folder of safetensors to a GGUF file"},
-    {"inspect", command_inspect, "metadata and tensors of a GGUF file"},
+    {"inspect", command_inspect, "metadata, tensors, sizes and memory plan of a GGUF file"},
     {"synth", command_synth, "a valid model of random weights, for tests and measurements"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };

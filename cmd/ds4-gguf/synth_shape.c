@@ -69,7 +69,8 @@ int synth_shape(const struct synth_preset *preset, const struct synth_settings *
         if (synth_setting_is_shape(&s->at[i])) rc = deepseek4_key_set(p, s->at[i].key, s->at[i].value, e);
     if (!rc) rc = deepseek4_params_check(p, false, preset->name, e);
     if (!rc && p->V < SYNTH_VOCABULARY_LEAST)
-        rc = err_set(e, ERR_MODEL, "%s: vocab_size = %lld is not supported (only from %d on: bytes and special tokens)",
+        rc = err_set(e, ERR_MODEL,
+                     "%s: vocab_size = %lld is not supported (only from %d on: bytes, special tokens, a pair)",
                      preset->name, (long long)p->V, SYNTH_VOCABULARY_LEAST);
     return rc;
 }

@@ -23,7 +23,7 @@ static const struct special {
 };
 enum { N_SPECIALS = sizeof specials / sizeof specials[0] };
 
-_Static_assert(SYNTH_VOCABULARY_LEAST == 256 + N_SPECIALS, "bytes and special tokens");
+_Static_assert(SYNTH_VOCABULARY_LEAST == 256 + N_SPECIALS + 1, "bytes, special tokens, and a pair: no merge, no BPE");
 
 static int64_t special_id(int i, int64_t n_tokens)
 {

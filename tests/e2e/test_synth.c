@@ -186,7 +186,7 @@ static const struct shape_case {
 } shape_cases[] = {
     {"block_count", "6", "blk.5.indexer.proj.weight", {256, 2, 1}},
     {"embedding_length", "512", "blk.0.attn_q_a.weight", {512, 64, 1}},
-    {"vocab_size", "400", "token_embd.weight", {256, 400, 1}},
+    {"vocab_size", "273", "token_embd.weight", {256, 273, 1}},
     {"attention.head_count", "8", "blk.0.attn_q_b.weight", {64, 640, 1}},
     {"attention.key_length", "144", "blk.0.attn_kv.weight", {256, 144, 1}},
     {"attention.q_lora_rank", "96", "blk.0.attn_q_b.weight", {96, 320, 1}},
@@ -314,7 +314,7 @@ static void refusals(void **state)
         {"--set swiglu_clamp_exp=1,2,3 --layers 5", 1, "swiglu_clamp_exp has 3 entries for 5 blocks"},
         {"--set expert_gating_func=1", 1, "expert_gating_func = 1 is not supported (only 4)"},
         {"--set expert_weights_norm=false", 1, "expert_weights_norm = false is not supported (only true)"},
-        {"--set vocab_size=271", 1, "vocab_size = 271 is not supported (only from 272 on"},
+        {"--set vocab_size=272", 1, "vocab_size = 272 is not supported (only from 273 on"},
         {"--layers 5000", 1, "block_count = 5000 is not supported (only 1 to 4096)"},
         {"--layers x", 2, "--layers: block_count: 'x' is not a whole number from 0"},
         {"--set expert_count=-1", 2, "expert_count: '-1' is not a whole number"},

@@ -17,7 +17,8 @@ uint32_t vec_xorshift(uint32_t *state);
 void quant_vectors_make(struct quant_vectors *v);
 /* FNV-1a, 64 bits. */
 uint64_t vec_fnv(const void *data, size_t bytes);
-/* The same over the bits of n floats; processors differ in the sign of what is not a number, so it counts as one value. */
+/* The same over the bits of n floats; processors differ in the sign of what is not a number, so it counts as one value.
+ */
 uint64_t vec_fnv_floats(const float *x, size_t n);
 /* Activation row ACT_Q8_0 as ggml's generic code makes it: d rounded to f16, codes rounded half away from zero. */
 void vec_act_ggml(const float *x, int k, void *row);
