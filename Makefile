@@ -6,7 +6,7 @@ CC    ?= cc
 
 WARN   := -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings -Wvla -Wno-unused-parameter -Wno-missing-field-initializers -Wno-pass-failed
 # No fast-math and no contraction anywhere: the order and rounding of every sum is part of docs/numerics.md.
-CFLAGS_COMMON := -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -ffp-contract=off -fno-math-errno -pthread -MMD -MP $(WARN)
+CFLAGS_COMMON := -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -Icmd -ffp-contract=off -fno-math-errno -pthread -MMD -MP $(WARN)
 CFLAGS_release := -O2 -g
 CFLAGS_debug   := -O0 -g3
 CFLAGS_asan    := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -31,7 +31,8 @@ SUP_OBJ  := $(SUP_SRC:%.c=$(BUILD)/%.o)
 SUP_LIB  := $(BUILD)/libsupport.a
 TEST_BIN := $(TESTS:%.c=$(BUILD)/%)
 
-# A program is a folder of cmd/ with a main.c; its other files are also linked by the fuzz targets.
+# A program is a folder of cmd/ with a main.c; its other files are also linked by the fuzz targets. cmd/common is part of
+# every program.
 PROGRAMS := $(patsubst cmd/%/main.c,%,$(wildcard cmd/*/main.c))
 PROG_BIN := $(PROGRAMS:%=$(BUILD)/%)
 CMD_LIB  := $(BUILD)/libcmd.a
@@ -39,6 +40,10 @@ CMD_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/main.c,$(wildcard cmd/*/*
 LIBS_ds4      := -ledit
 LIBS_ds4-gguf := -ljansson
 LIBS_test_diagnostics := -ljansson
+
+# Manual pages are what the programs say of themselves.
+MAN    := $(PROGRAMS:%=$(BUILD)/man/%.1)
+PREFIX ?= /usr/local
 
 BENCH_BIN := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 # A fuzz target is one file with LLVMFuzzerTestOneInput. With replay.c it runs its corpus as a plain test; with clang it fuzzes.
@@ -51,7 +56,7 @@ FUZZ_SECONDS ?= 10
 JOBS    ?= $(shell getconf _NPROCESSORS_ONLN)
 SUBMAKE  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) MODE=$(MODE) BUILD=$(BUILD)
 
-.PHONY: all debug asan tsan lib tests replays programs benches deps test cross-aarch64 nightly demo bench fuzz fuzzers check-includes oracle format help clean
+.PHONY: all debug asan tsan lib tests replays programs man install uninstall benches deps test cross-aarch64 nightly demo bench fuzz fuzzers check-includes oracle format help clean
 .SECONDARY:
 all: programs
 debug asan tsan: ; $(MAKE) MODE=$@ all
@@ -91,7 +96,7 @@ $(BUILD)/%.o: %.c
 
 .SECONDEXPANSION:
 objects_of = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c))
-$(PROG_BIN): $(BUILD)/%: $$(call objects_of,cmd/%) $(LIB)
+$(PROG_BIN): $(BUILD)/%: $$(call objects_of,cmd/%) $$(call objects_of,cmd/common) $(LIB)
 	$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS_$*) $(LIBS)
 
 $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/replay.o $(CMD_LIB) $(SUP_LIB) $(LIB)
@@ -104,6 +109,23 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)
 	$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS)
 
 -include $(LIB_OBJ:.o=.d) $(SUP_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(TEST_BIN:=.d) $(BENCH_BIN:=.d) $(PROGRAMS:%=$(BUILD)/cmd/%/main.d) $(FUZZ:%=$(BUILD)/tests/fuzz/fuzz_%.d)
+
+# ---- installing ----
+
+man: $(MAN)
+$(MAN): $(BUILD)/man/%.1: $(BUILD)/%
+	@mkdir -p $(@D)
+	$< --help man >$@.new && mv $@.new $@
+
+# Below DESTDIR, if given, as for a package.
+BIN_DIR = $(DESTDIR)$(PREFIX)/bin
+MAN_DIR = $(DESTDIR)$(PREFIX)/share/man/man1
+install: $(PROG_BIN) $(MAN)
+	mkdir -p "$(BIN_DIR)" "$(MAN_DIR)"
+	install $(PROG_BIN) "$(BIN_DIR)"
+	install -m 644 $(MAN) "$(MAN_DIR)"
+uninstall:
+	for p in $(PROGRAMS); do rm -f "$(BIN_DIR)/$$p" "$(MAN_DIR)/$$p.1"; done
 
 # ---- checking ----
 
@@ -168,6 +190,7 @@ clean: ; rm -rf build
 
 help:
 	@echo "make            all programs, optimised, in build/release (MODE=debug, asan or tsan: other flags and folder)"
+	@echo "make install    programs and manual pages to PREFIX=/usr/local below DESTDIR=; make uninstall removes them"
 	@echo "make deps       check for the libraries; install them where the package manager allows, else say how"
 	@echo "make test       build and run all tests (MODE=asan make test: with sanitizers; TESTS=file.c: some of them)"
 	@echo "make cross-aarch64    the kernels for 64-bit ARM: built with a cross compiler, tested in an emulator (Debian packages)"

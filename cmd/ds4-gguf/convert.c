@@ -36,29 +36,6 @@ struct conversion {
     struct model_output out;
 };
 
-static const char help[] =
-    "ds4-gguf convert: a folder of safetensors (DeepSeek V4, as published) to a GGUF file\n"
-    "\n"
-    "Usage: ds4-gguf convert [options] FOLDER -o OUT.gguf\n"
-    "\n"
-    "  -o, --out FILE                 the file to write\n"
-    "  --overwrite                    replace it if it exists\n"
-    "  --dense TYPE                   attention projections, shared experts, output head\n"
-    "  --experts TYPE                 routed experts\n"
-    "  --embedding TYPE               token embedding\n"
-    "  --type REGEX=TYPE              tensors by GGUF name; may be repeated, the first match decides,\n"
-    "                                 before the options above\n"
-    "  -t, --threads N                threads (default: one per core)\n"
-    "  -v, --verbose                  a line per tensor\n"
-    "\n"
-    "Types: F32 F16 BF16 Q8_0 Q4_0 Q5_K Q4_K Q2_K IQ2_XXS MXFP4. Without an option a tensor keeps the values of its\n"
-    "source: F32, F16 and BF16 as they are, FP8 as BF16, FP4 as MXFP4. Norms, biases, sinks, hyper-connections,\n"
-    "router and position biases always do. Where a row does not fill whole blocks, Q8_0 or F16 is taken.\n"
-    "The draft block (mtp.*) is left out.\n"
-    "\n"
-    "Example: ds4-gguf convert DeepSeek-V4-Flash -o flash-q2.gguf --dense q8_0 --embedding f16 \\\n"
-    "           --type 'ffn_down_exps=q2_k' --experts iq2_xxs\n";
-
 /* ---- plan ---- */
 
 static int64_t rows_per_expert(const struct layout_tensor *t)
@@ -310,44 +287,49 @@ static int convert(struct convert_options *opt, struct err *e)
 
 /* ---- command line ---- */
 
-static void parse_type(struct args *a, const char *option, int *type)
+static void take_type(struct args *a, const char *option, void *type)
 {
     struct err e = {0};
     const char *name = args_value(a, option);
     if (name && type_rules_parse(name, type, &e)) args_mistake(a, "%s: %s", option, e.msg);
 }
 
-static void parse_rule(struct args *a, const char *option, struct type_rules *types)
+static void take_rule(struct args *a, const char *option, void *types)
 {
     struct err e = {0};
     const char *spec = args_value(a, option);
     if (spec && type_rules_add(types, spec, &e)) args_mistake(a, "%s: %s", option, e.msg);
 }
 
-/* True if the help was asked for. */
-static bool parse(struct args *a, struct convert_options *o)
+static const struct option rows[] = {
+    {"FOLDER", NULL, NULL, "the published model: config.json, tokenizer.json and *.safetensors",
+     OPTION_TEXT(struct convert_options, folder)},
+    MODEL_OUTPUT_ROWS(struct convert_options, out),
+    {"--dense", NULL, "TYPE", "attention projections, shared experts, output head",
+     OPTION_CALL(struct convert_options, types.dense, take_type)},
+    {"--experts", NULL, "TYPE", "routed experts", OPTION_CALL(struct convert_options, types.experts, take_type)},
+    {"--embedding", NULL, "TYPE", "token embedding", OPTION_CALL(struct convert_options, types.embedding, take_type)},
+    {"--type", NULL, "REGEX=TYPE",
+     "tensors by GGUF name; may be repeated, the first match decides, before the options above",
+     OPTION_CALL(struct convert_options, types, take_rule)},
+    {"-v", "--verbose", NULL, "a line per tensor", OPTION_SET(struct convert_options, verbose, true)},
+};
+
+const struct help_section convert_section = {
+    .topic = "convert",
+    .title = "a folder of safetensors (DeepSeek V4, as published) to a GGUF file",
+    .usage = "[options] FOLDER -o OUT.gguf",
+    .text =
+        "Types: F32 F16 BF16 Q8_0 Q4_0 Q5_K Q4_K Q2_K IQ2_XXS MXFP4. Without an option a tensor keeps the values of "
+        "its source: F32, F16 and BF16 as they are, FP8 as BF16, FP4 as MXFP4. Norms, biases, sinks, "
+        "hyper-connections, router and position biases always do. Where a row does not fill whole blocks, Q8_0 or "
+        "F16 is taken. The draft block (mtp.*) is left out.",
+    HELP_ROWS(rows)};
+
+static void check(struct args *a, const struct convert_options *o)
 {
-    for (const char *w; (w = args_next(a));) {
-        if (!strcmp(w, "-h") || !strcmp(w, "--help"))
-            return true;
-        else if (!strcmp(w, "-v") || !strcmp(w, "--verbose"))
-            o->verbose = true;
-        else if (!strcmp(w, "--dense"))
-            parse_type(a, w, &o->types.dense);
-        else if (!strcmp(w, "--experts"))
-            parse_type(a, w, &o->types.experts);
-        else if (!strcmp(w, "--embedding"))
-            parse_type(a, w, &o->types.embedding);
-        else if (!strcmp(w, "--type"))
-            parse_rule(a, w, &o->types);
-        else if (w[0] != '-' && !o->folder)
-            o->folder = w;
-        else if (!model_output_option(a, w, &o->out))
-            args_unknown(a, w);
-    }
-    if (!a->bad && !o->folder) args_mistake(a, "no folder given; see ds4-gguf convert --help");
+    if (!o->folder) args_mistake(a, "no folder given; see ds4-gguf convert --help");
     model_output_require(a, &o->out);
-    return false;
 }
 
 int command_convert(int argc, char **argv)
@@ -355,13 +337,11 @@ int command_convert(int argc, char **argv)
     struct args a = {.program = "ds4-gguf convert", .argv = argv, .argc = argc};
     struct convert_options o = {.types = {.dense = TYPE_KEEP, .experts = TYPE_KEEP, .embedding = TYPE_KEEP}};
     struct err e = {0};
-    int status = 0;
-    if (parse(&a, &o))
-        fputs(help, stdout);
-    else if (a.bad)
-        status = 2;
-    else if (convert(&o, &e))
-        status = program_failed(a.program, &e);
+    int status;
+    if (option_scan(&a, &gguf_program, &convert_section, &o, &status)) {
+        check(&a, &o);
+        status = a.bad ? 2 : convert(&o, &e) ? program_failed(a.program, &e) : 0;
+    }
     type_rules_free(&o.types);
     return status;
 }

@@ -1,9 +1,8 @@
 /* ds4-gguf inspect: what is in the files of a model, where its bytes are, and what running it takes. Works on headers
  * alone. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
-#include <string.h>
-#include "base/args.h"
 #include "base/program.h"
 #include "commands.h"
 #include "ds4.h"
@@ -12,30 +11,35 @@
 
 enum { MOST_FILES = 16 };
 
-static const char help[] =
-    "ds4-gguf inspect: metadata, tensors, sizes and memory plan of a GGUF file\n"
-    "\n"
-    "Usage: ds4-gguf inspect [options] FILE [FILE2 ...]\n"
-    "\n"
-    "FILE is a file or any part of a split set, of which all parts are shown; several are the files of one model.\n"
-    "\n"
-    "  --summary                without the lists of metadata and tensors\n"
-    "  -c, --ctx N              context of the memory plan, in tokens (32768, or the model's if that is less)\n"
-    "\n"
-    "Prints a line per metadata record (long values cut) and a line per tensor: name, type, shape, bytes and\n"
-    "offset in its file. Then how many bytes are embedding, dense weights of the blocks (attention, compressors,\n"
-    "indexer, hyper-connections, router, norms), shared and routed experts and the head; what ds4 makes of the\n"
-    "model; and the weights that a token of an answer reads. No weight is read: a large file takes no longer.\n"
-    "\n"
-    "Exit status: 0 if the files could be shown, even if ds4 cannot run what they hold: the last line says so\n"
-    "then (ds4 --inspect -m FILE fails instead); 1 if they could not, or not all of them; 2 wrong use.\n";
-
 struct inspect_options {
     const char *paths[MOST_FILES];
     int n_paths;
     bool summary;
     int ctx; /* 0: as ds4 */
 };
+
+static const struct option rows[] = {
+    {"FILE", NULL, NULL, "a file or any part of a split set, of which all parts are shown; several: those of one model",
+     OPTION_LIST(struct inspect_options, paths, n_paths)},
+    {"--summary", NULL, NULL, "without the lists of metadata and tensors",
+     OPTION_SET(struct inspect_options, summary, true)},
+    {"-c", "--ctx", "N", "context of the memory plan, in tokens (default: 32768, or the model's if that is less)",
+     OPTION_INT(struct inspect_options, ctx, 2, INT_MAX)},
+};
+
+const struct help_section inspect_section = {
+    .topic = "inspect",
+    .title = "metadata, tensors, sizes and memory plan of a GGUF file",
+    .usage = "[options] FILE [FILE2 ...]",
+    .text =
+        "Prints a line per metadata record (long values cut) and a line per tensor: name, type, shape, bytes and "
+        "offset in its file. Then how many bytes are embedding, dense weights of the blocks (attention, "
+        "compressors, indexer, hyper-connections, router, norms), shared and routed experts and the head; what ds4 "
+        "makes of the model; and the weights that a token of an answer reads. No weight is read: a large file takes "
+        "no longer.\n"
+        "The exit status is 0 if the files could be shown, even if ds4 cannot run what they hold: the last line says "
+        "so then (ds4 --inspect -m FILE fails instead).",
+    HELP_ROWS(rows)};
 
 static void no_log(void *arg, int level, const char *subject, const char *text)
 {
@@ -111,36 +115,14 @@ static int inspect(const struct inspect_options *o, struct err *e)
     return rc;
 }
 
-/* True if the help was asked for. */
-static bool parse(struct args *a, struct inspect_options *o)
-{
-    for (const char *w; (w = args_next(a));) {
-        if (!strcmp(w, "-h") || !strcmp(w, "--help"))
-            return true;
-        else if (!strcmp(w, "--summary"))
-            o->summary = true;
-        else if (!strcmp(w, "-c") || !strcmp(w, "--ctx"))
-            o->ctx = (int)args_int(a, w, 2, INT32_MAX);
-        else if (w[0] == '-')
-            args_unknown(a, w);
-        else if (o->n_paths == MOST_FILES)
-            args_mistake(a, "more than %d files", MOST_FILES);
-        else
-            o->paths[o->n_paths++] = w;
-    }
-    if (!a->bad && !o->n_paths) args_mistake(a, "no file given");
-    return false;
-}
-
 int command_inspect(int argc, char **argv)
 {
     struct args a = {.program = "ds4-gguf inspect", .argv = argv, .argc = argc};
     struct inspect_options o = {0};
     struct err e = {0};
-    if (parse(&a, &o)) {
-        fputs(help, stdout);
-        return 0;
-    }
+    int status;
+    if (!option_scan(&a, &gguf_program, &inspect_section, &o, &status)) return status;
+    if (!o.n_paths) args_mistake(&a, "no file given");
     if (a.bad) return 2;
     if (!inspect(&o, &e)) return 0;
     fflush(stdout); /* the message comes behind what could be shown */

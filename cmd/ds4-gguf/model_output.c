@@ -60,19 +60,6 @@ int model_output_rows(struct model_output *m, const char *name, int64_t n_rows, 
 
 /* ---- options */
 
-bool model_output_option(struct args *a, const char *word, struct model_output_options *o)
-{
-    if (!strcmp(word, "-o") || !strcmp(word, "--out"))
-        o->path = args_value(a, word);
-    else if (!strcmp(word, "--overwrite"))
-        o->overwrite = true;
-    else if (!strcmp(word, "-t") || !strcmp(word, "--threads"))
-        o->threads = (int)args_int(a, word, 1, 1024);
-    else
-        return false;
-    return true;
-}
-
 void model_output_require(struct args *a, const struct model_output_options *o)
 {
     if (!a->bad && !o->path) args_mistake(a, "no output file given (-o FILE)");

@@ -5,9 +5,9 @@
 #define MODEL_OUTPUT_H
 #include <stdbool.h>
 #include <stdint.h>
-#include "base/args.h"
 #include "base/err.h"
 #include "base/pool.h"
+#include "common/option.h"
 #include "gguf/gguf.h"
 #include "work_progress.h"
 
@@ -17,8 +17,13 @@ struct model_output_options {
     int threads; /* 0: one per core */
 };
 
-/* Takes -o, --overwrite or -t; false: the word is none of them. */
-bool model_output_option(struct args *a, const char *word, struct model_output_options *o);
+/* Rows of a command's options (option.h) for such a field of the type. */
+#define MODEL_OUTPUT_ROWS(type, field)                                                                                 \
+    {"-o", "--out", "FILE", "the file to write", OPTION_TEXT(type, field.path)},                                       \
+        {"--overwrite", NULL, NULL, "replace it if it exists", OPTION_SET(type, field.overwrite, true)},               \
+    {                                                                                                                  \
+        "-t", "--threads", "N", "threads (default: one per core)", OPTION_INT(type, field.threads, 1, 1024)            \
+    }
 /* A mistake if no file was named. */
 void model_output_require(struct args *a, const struct model_output_options *o);
 

@@ -15,35 +15,6 @@
 #include "synth_vocabulary.h"
 #include "type_rules.h"
 
-static const char help[] =
-    "ds4-gguf synth: a valid model of random weights\n"
-    "\n"
-    "Usage: ds4-gguf synth --preset NAME --quant NAME [options] -o OUT.gguf\n"
-    "\n"
-    "  -o, --out FILE           the file to write\n"
-    "  --overwrite              replace it if it exists\n"
-    "  --arch NAME              deepseek4 (default)\n"
-    "  --preset NAME            tiny: 4 layers of width 256; flash, pro: the shapes of DeepSeek V4\n"
-    "  --layers N               that many layers instead of the preset's (as --set block_count=N)\n"
-    "  --set KEY=VALUE          another value for a key of the model, with or without its prefix\n"
-    "                           \"deepseek4.\"; tensors follow. Lists are 0,4,128; one entry stands for all\n"
-    "                           layers. KEY=TYPE:VALUE adds a key that the model does not use (u32, i32,\n"
-    "                           u64, f32, bool, str). May be repeated; the last value of a key counts\n"
-    "  --quant NAME             q2: experts IQ2_XXS and Q2_K; q4: Q4_K; q8: Q8_0; mxfp4: MXFP4; each with\n"
-    "                           the other matrices in Q8_0 and F16; f16: everything\n"
-    "  --router NAME            uniform (default): experts are used alike; zipf: the one of rank r in its\n"
-    "                           layer in proportion to 1/r, as far as a token can\n"
-    "  --seed N                 another seed, another model (default 1)\n"
-    "  -t, --threads N          threads (default: one per core)\n"
-    "\n"
-    "The same options give the same bytes. The model can be run, what it says means nothing. As q2, Flash\n"
-    "takes 2.0 GB per layer and 1.6 GB for the rest, PRO 7.6 and 2.9. Where a row does not fill whole blocks of\n"
-    "a type, Q8_0 or F16 is taken.\n"
-    "\n"
-    "Examples:\n"
-    "  ds4-gguf synth --preset flash --layers 4 --quant q2 -o flash4.gguf\n"
-    "  ds4-gguf synth --preset tiny --quant q8 --set expert_count=64 --set attention.sliding_window=32 -o m.gguf\n";
-
 struct synth_options {
     struct model_output_options out;
     const struct synth_preset *preset;
@@ -232,54 +203,84 @@ static const struct recipe *find_recipe(const char *name)
     return NULL;
 }
 
-static void parse_names(struct args *a, const char *option, struct synth_options *o)
+static void take_arch(struct args *a, const char *option, void *to)
 {
     const char *name = args_value(a, option);
-    if (!name) return;
-    if (!strcmp(option, "--preset")) {
-        o->preset = synth_preset_find(name);
-        if (!o->preset) args_mistake(a, "--preset: '%s' is not tiny, flash or pro", name);
-    } else if (!strcmp(option, "--quant")) {
-        o->recipe = find_recipe(name);
-        if (!o->recipe) args_mistake(a, "--quant: '%s' is not q2, q4, q8, mxfp4 or f16", name);
-    } else if (!strcmp(option, "--router")) {
-        o->router = strcmp(name, "zipf") ? SYNTH_UNIFORM : SYNTH_ZIPF;
-        if (strcmp(name, "zipf") && strcmp(name, "uniform"))
-            args_mistake(a, "--router: '%s' is not uniform or zipf", name);
-    } else if (strcmp(name, "deepseek4"))
-        args_mistake(a, "--arch: '%s' is not deepseek4", name);
+    if (name && strcmp(name, "deepseek4")) args_mistake(a, "%s: '%s' is not deepseek4", option, name);
 }
 
-static void parse_setting(struct args *a, const char *option, struct synth_options *o)
+static void take_preset(struct args *a, const char *option, void *to)
+{
+    const char *name = args_value(a, option);
+    const struct synth_preset *preset = name ? synth_preset_find(name) : NULL;
+    if (name && !preset) args_mistake(a, "%s: '%s' is not tiny, flash or pro", option, name);
+    *(const struct synth_preset **)to = preset;
+}
+
+static void take_recipe(struct args *a, const char *option, void *to)
+{
+    const char *name = args_value(a, option);
+    const struct recipe *recipe = name ? find_recipe(name) : NULL;
+    if (name && !recipe) args_mistake(a, "%s: '%s' is not q2, q4, q8, mxfp4 or f16", option, name);
+    *(const struct recipe **)to = recipe;
+}
+
+static void take_setting(struct args *a, const char *option, void *settings)
 {
     struct err e = {0};
     const char *text = args_value(a, option);
-    if (text && !strcmp(option, "--set"))
-        synth_settings_add(&o->settings, text, &e);
-    else if (text)
-        synth_settings_add_pair(&o->settings, "block_count", text, &e);
-    if (e.code) args_mistake(a, "%s: %s", option, e.msg);
+    if (text && synth_settings_add(settings, text, &e)) args_mistake(a, "%s: %s", option, e.msg);
 }
 
-/* True if the help was asked for. */
-static bool parse(struct args *a, struct synth_options *o)
+static void take_layers(struct args *a, const char *option, void *settings)
 {
-    for (const char *w; (w = args_next(a));) {
-        if (!strcmp(w, "-h") || !strcmp(w, "--help"))
-            return true;
-        else if (!strcmp(w, "--arch") || !strcmp(w, "--preset") || !strcmp(w, "--quant") || !strcmp(w, "--router"))
-            parse_names(a, w, o);
-        else if (!strcmp(w, "--set") || !strcmp(w, "--layers"))
-            parse_setting(a, w, o);
-        else if (!strcmp(w, "--seed"))
-            o->seed = args_u64(a, w);
-        else if (!model_output_option(a, w, &o->out))
-            args_unknown(a, w);
-    }
-    if (!a->bad && !o->preset) args_mistake(a, "no --preset given (tiny, flash or pro)");
-    if (!a->bad && !o->recipe) args_mistake(a, "no --quant given (q2, q4, q8, mxfp4 or f16)");
+    struct err e = {0};
+    const char *text = args_value(a, option);
+    if (text && synth_settings_add_pair(settings, "block_count", text, &e)) args_mistake(a, "%s: %s", option, e.msg);
+}
+
+static const struct option rows[] = {
+    MODEL_OUTPUT_ROWS(struct synth_options, out),
+    {"--arch", NULL, "NAME", "deepseek4 (default)", OPTION_CALL(struct synth_options, out, take_arch)},
+    {"--preset", NULL, "NAME", "tiny: 4 layers of width 256; flash, pro: the shapes of DeepSeek V4",
+     OPTION_CALL(struct synth_options, preset, take_preset)},
+    {"--layers", NULL, "N", "that many layers instead of the preset's (as --set block_count=N)",
+     OPTION_CALL(struct synth_options, settings, take_layers)},
+    {"--set", NULL, "KEY=VALUE",
+     "another value for a key of the model, with or without its prefix \"deepseek4.\"; tensors follow. Lists are "
+     "0,4,128; "
+     "one entry stands for all layers. KEY=TYPE:VALUE adds a key that the model does not use (u32, i32, u64, f32, "
+     "bool, "
+     "str). May be repeated; the last value of a key counts",
+     OPTION_CALL(struct synth_options, settings, take_setting)},
+    {"--quant", NULL, "NAME",
+     "q2: experts IQ2_XXS and Q2_K; q4: Q4_K; q8: Q8_0; mxfp4: MXFP4; each with the other matrices in Q8_0 and F16; "
+     "f16: "
+     "everything",
+     OPTION_CALL(struct synth_options, recipe, take_recipe)},
+    {"--router", NULL, "uniform|zipf",
+     "experts are used alike, or the one of rank r in its layer in proportion to 1/r, as far as a token can",
+     OPTION_CHOICE(struct synth_options, router), .initial = "uniform"},
+    {"--seed", NULL, "N", "another seed, another model", OPTION_SEED(struct synth_options, seed), .initial = "1"},
+};
+
+const struct help_section synth_section = {
+    .topic = "synth",
+    .title = "a valid model of random weights, for tests and measurements",
+    .usage = "--preset NAME --quant NAME [options] -o OUT.gguf",
+    .text =
+        "The same options give the same bytes. The model can be run, what it says means nothing. As q2, Flash takes "
+        "2.0 GB per layer and 1.6 GB for the rest, PRO 7.6 and 2.9. Where a row does not fill whole blocks of a "
+        "type, Q8_0 or F16 is taken.",
+    HELP_ROWS(rows)};
+
+static void check(struct args *a, const struct synth_options *o)
+{
+    if (!o->preset)
+        args_mistake(a, "no --preset given (tiny, flash or pro)");
+    else if (!o->recipe)
+        args_mistake(a, "no --quant given (q2, q4, q8, mxfp4 or f16)");
     model_output_require(a, &o->out);
-    return false;
 }
 
 int command_synth(int argc, char **argv)
@@ -287,14 +288,11 @@ int command_synth(int argc, char **argv)
     struct args a = {.program = "ds4-gguf synth", .argv = argv, .argc = argc};
     struct synth_options *o = mem_alloc(sizeof *o);
     struct err e = {0};
-    int status = 0;
-    o->seed = 1;
-    if (parse(&a, o))
-        fputs(help, stdout);
-    else if (a.bad)
-        status = 2;
-    else if (synth(o, &e))
-        status = program_failed(a.program, &e);
+    int status;
+    if (option_scan(&a, &gguf_program, &synth_section, o, &status)) {
+        check(&a, o);
+        status = a.bad ? 2 : synth(o, &e) ? program_failed(a.program, &e) : 0;
+    }
     mem_free(o);
     return status;
 }

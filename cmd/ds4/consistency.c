@@ -81,14 +81,14 @@ int consistency_run(ds4_engine *g, ds4_session *s, const struct options *o, stru
     ds4_engine_info(g, &info);
     const int n_steps = o->decode_consistency;
     const size_t n_vocab = (size_t)info.n_vocab;
-    if (t->n + (size_t)n_steps >= (size_t)o->ctx)
+    if (t->n + (size_t)n_steps >= (size_t)o->runtime.ctx)
         return failure(e, DS4_E_LIMIT, "%zu tokens and %d steps do not fit the context %d; give a larger --ctx", t->n,
-                       n_steps, o->ctx);
+                       n_steps, o->runtime.ctx);
     float *logits = mem_try(2 * n_vocab * sizeof *logits);
     if (!logits) return failure(e, DS4_E_MEMORY, "no memory for the logits");
     ds4_session *fresh = NULL;
     int rc = evaluate(g, s, t, n_steps, info.n_vocab, logits, e);
-    if (!rc) rc = ds4_session_create(g, o->ctx, &fresh, e);
+    if (!rc) rc = ds4_session_create(g, o->runtime.ctx, &fresh, e);
     if (!rc) rc = evaluate(g, fresh, t, 0, info.n_vocab, logits + n_vocab, e);
     if (!rc) rc = compare(g, logits, logits + n_vocab, info.n_vocab, e);
     ds4_session_free(fresh);

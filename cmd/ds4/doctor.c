@@ -125,7 +125,7 @@ static void model_lines(const ds4_engine *g, double memory, double disk)
 
 static int model_open(const struct options *o, ds4_engine **g, struct ds4_error *e)
 {
-    struct ds4_options eo = o->engine;
+    struct ds4_options eo = o->runtime.engine;
     eo.report_only = true;
     return ds4_engine_open(&eo, g, e);
 }
@@ -136,9 +136,9 @@ int doctor_run(const struct options *o, struct ds4_error *e)
     struct pool *p;
     struct err err = {0};
     ds4_engine *g = NULL;
-    int rc = o->n_models ? model_open(o, &g, e) : 0;
+    int rc = o->runtime.n_models ? model_open(o, &g, e) : 0;
     if (rc) return rc;
-    if (pool_create(o->engine.threads, &p, &err)) {
+    if (pool_create(o->runtime.engine.threads, &p, &err)) {
         ds4_engine_close(g);
         return failure_of(e, &err);
     }
@@ -146,7 +146,7 @@ int doctor_run(const struct options *o, struct ds4_error *e)
     processor_lines(&s, pool_threads(p));
     memory_lines(&s);
     const double memory = speed_lines(p, &s);
-    if (g) model_lines(g, memory, disk_line(p, o->model[0]));
+    if (g) model_lines(g, memory, disk_line(p, o->runtime.model[0]));
     pool_free(p);
     ds4_engine_close(g);
     return 0;

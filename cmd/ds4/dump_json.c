@@ -44,9 +44,10 @@ static void put_logits(struct str *out, const ds4_engine *g, const struct option
     ds4_engine_info(g, &info);
     const int32_t top = token_greedy(logits, info.n_vocab);
     str_puts(out, "{\n  \"source\": \"ds4\",\n  \"model\": ");
-    json_string(out, o->model[0], strlen(o->model[0]));
+    json_string(out, o->runtime.model[0], strlen(o->runtime.model[0]));
     str_printf(out, ",\n  \"backend\": \"%s\",\n  \"quant_bits\": %d,\n", info.backend, info.quant_bits);
-    str_printf(out, "  \"prompt_tokens\": %zu,\n  \"ctx\": %d,\n  \"vocab\": %d,\n", n_prompt, o->ctx, info.n_vocab);
+    str_printf(out, "  \"prompt_tokens\": %zu,\n  \"ctx\": %d,\n  \"vocab\": %d,\n", n_prompt, o->runtime.ctx,
+               info.n_vocab);
     str_puts(out, "  \"argmax_token\": ");
     put_token(out, g, top);
     str_puts(out, ",\n  \"argmax_logit\": ");
@@ -108,7 +109,7 @@ static int put_steps(struct str *out, const ds4_engine *g, ds4_session *s, const
         const int32_t id = token_greedy(logits, info.n_vocab);
         put_step(out, g, step, id, logits, o->logprobs_top_k);
         token_list_add(t, id);
-        if (ds4_token_is_stop(g, id) || step + 1 == o->n_tokens || t->n >= (size_t)o->ctx) return 0;
+        if (ds4_token_is_stop(g, id) || step + 1 == o->n_tokens || t->n >= (size_t)o->runtime.ctx) return 0;
     }
 }
 
@@ -119,7 +120,7 @@ int dump_logprobs(ds4_engine *g, ds4_session *s, const struct options *o, struct
     int rc = begin_file(o->dump_logprobs, &w, e);
     if (rc) return rc;
     str_printf(&text, "{\n  \"source\": \"ds4\",\n  \"prompt_tokens\": %zu,\n  \"ctx\": %d,\n  \"top_k\": %d,\n", t->n,
-               o->ctx, o->logprobs_top_k);
+               o->runtime.ctx, o->logprobs_top_k);
     str_puts(&text, "  \"steps\": [");
     rc = put_steps(&text, g, s, o, t, e);
     str_puts(&text, "\n  ]\n}\n");

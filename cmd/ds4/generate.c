@@ -90,7 +90,7 @@ int generate_answer(ds4_engine *g, ds4_session *s, const struct options *o, bool
     const double t0 = clock_s();
     while (!rc && !interrupted) {
         const int32_t id =
-            ds4_sample(ds4_session_logits(s), info.n_vocab, &o->sampling, (uint64_t)ds4_session_length(s));
+            ds4_sample(ds4_session_logits(s), info.n_vocab, &o->sampling.draw, (uint64_t)ds4_session_length(s));
         if (ds4_token_is_stop(g, id)) break;
         if (!answer_token(&out, id)) {
             rc = output_error(e);

@@ -18,12 +18,6 @@
 #include "talk.h"
 #include "turn.h"
 
-static void log_line(void *arg, int level, const char *subject, const char *text)
-{
-    const struct options *o = arg;
-    if (level <= (o->verbose ? 3 : 1)) program_say("ds4", "%s: %s", subject, text);
-}
-
 /* Appends the tokens of the prompt as they are sent: plain, rendered already, or put into the chat frame. */
 static int prompt_tokens(const ds4_engine *g, const struct options *o, const char *text, size_t n,
                          struct ds4_tokens *out, bool *thinking, struct ds4_error *e)
@@ -64,9 +58,9 @@ static int run_tokens(ds4_engine *g, const struct options *o, ds4_session *s, st
                       bool thinking, struct ds4_error *e)
 {
     if (o->dump_tokens) return diagnose_tokens(g, t), 0;
-    if (t->n >= (size_t)o->ctx)
+    if (t->n >= (size_t)o->runtime.ctx)
         return failure(e, DS4_E_LIMIT, "the prompt has %zu tokens%s, the context %d; give a larger --ctx", t->n,
-                       before ? " with the session before it" : "", o->ctx);
+                       before ? " with the session before it" : "", o->runtime.ctx);
     if (o->logits_out) return diagnose_logits(g, s, t, before, o->logits_out, e);
     if (o->dump_logits) return dump_logits(g, s, o, t, e);
     if (o->dump_logprobs) return dump_logprobs(g, s, o, t, e);
@@ -101,9 +95,9 @@ static int check_length(const ds4_engine *g, const struct options *o, size_t n, 
         const size_t len = ds4_token_bytes(g, id, &bytes);
         if (len > longest) longest = len;
     }
-    if (o->dump_tokens || n / longest < (size_t)o->ctx) return 0;
+    if (o->dump_tokens || n / longest < (size_t)o->runtime.ctx) return 0;
     return failure(e, DS4_E_LIMIT, "the prompt has at least %zu tokens, the context %d; give a larger --ctx",
-                   n / longest, o->ctx);
+                   n / longest, o->runtime.ctx);
 }
 
 /* Appends the prompt's tokens. */
@@ -150,7 +144,7 @@ static int run(ds4_engine *g, const struct options *o, struct ds4_error *e)
     if (o->perplexity_file && !o->dump_tokens) return perplexity_run(g, o, e);
     if (!look && !prompt) return talk_run(g, o, e);
     int rc = check_outputs(o, e);
-    if (!rc && !o->engine.report_only) rc = resume_begin(g, o, &s, &t, e);
+    if (!rc && !o->runtime.engine.report_only) rc = resume_begin(g, o, &s, &t, e);
     const size_t before = t.n;
     if (!rc) rc = take_prompt(g, o, &t, &thinking, e);
     if (!rc) rc = run_tokens(g, o, s, &t, before, thinking, e);
@@ -165,17 +159,12 @@ static int start(struct options *o)
     struct ds4_error e = {0};
     struct ds4_memory_plan plan;
     ds4_engine *g;
-    o->engine.model_paths = o->model;
-    o->engine.n_model_paths = o->n_models;
-    o->engine.ctx = o->ctx;
-    o->engine.sessions = 1;
-    o->engine.report_only = o->inspect || (o->dump_tokens && !o->session);
-    o->engine.log = log_line;
-    o->engine.log_arg = o;
-    int rc = o->doctor ? doctor_run(o, &e) : ds4_engine_open(&o->engine, &g, &e);
+    runtime_prepare(&o->runtime, "ds4");
+    o->runtime.engine.report_only = o->inspect || (o->dump_tokens && !o->session);
+    int rc = o->doctor ? doctor_run(o, &e) : ds4_engine_open(&o->runtime.engine, &g, &e);
     if (!rc && !o->doctor) {
         ds4_engine_plan(g, &plan);
-        o->ctx = plan.ctx;
+        o->runtime.ctx = plan.ctx;
         rc = run(g, o, &e);
         ds4_engine_close(g);
     }
@@ -186,11 +175,8 @@ static int start(struct options *o)
 int main(int argc, char **argv)
 {
     struct options o;
+    int status;
     program_begin("ds4");
-    int status = options_parse(argc, argv, &o);
-    if (!status && o.help)
-        options_help();
-    else if (!status)
-        status = start(&o);
+    if (options_parse(argc, argv, &o, &status)) status = start(&o);
     return program_end("ds4", status);
 }

@@ -53,14 +53,14 @@ static int run(ds4_engine *g, const struct options *o, const struct ds4_tokens *
     if (t->n <= CONTEXT)
         return failure(e, DS4_E_LIMIT, "%s has %zu tokens; more than %d are needed, the first %d are only context",
                        o->perplexity_file, t->n, CONTEXT, CONTEXT);
-    if (o->ctx <= CONTEXT)
-        return failure(e, DS4_E_LIMIT, "a context of %d tokens; more than %d are needed", o->ctx, CONTEXT);
+    if (o->runtime.ctx <= CONTEXT)
+        return failure(e, DS4_E_LIMIT, "a context of %d tokens; more than %d are needed", o->runtime.ctx, CONTEXT);
     struct scoring c = {.n_vocab = info.n_vocab, .block = info.draft_max};
     const size_t rest = t->n - CONTEXT;
-    c.total = least(least(rest > INT32_MAX ? INT32_MAX : (int)rest, o->n_tokens), o->ctx - CONTEXT);
+    c.total = least(least(rest > INT32_MAX ? INT32_MAX : (int)rest, o->n_tokens), o->runtime.ctx - CONTEXT);
     c.logits = mem_try((size_t)c.block * (size_t)c.n_vocab * sizeof(float));
     if (!c.logits) return failure(e, DS4_E_MEMORY, "no memory for the logits of %d tokens", c.block);
-    int rc = ds4_session_create(g, o->ctx, &c.session, e);
+    int rc = ds4_session_create(g, o->runtime.ctx, &c.session, e);
     if (!rc) {
         rc = score_all(&c, t->p, e);
         ds4_session_free(c.session);

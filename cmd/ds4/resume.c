@@ -46,7 +46,7 @@ static int resume(ds4_session *s, const struct options *o, struct ds4_tokens *hi
 int resume_begin(ds4_engine *g, const struct options *o, ds4_session **out, struct ds4_tokens *history,
                  struct ds4_error *e)
 {
-    int rc = ds4_session_create(g, o->ctx, out, e);
+    int rc = ds4_session_create(g, o->runtime.ctx, out, e);
     if (!rc && o->session) rc = resume(*out, o, history, e);
     if (!rc) return 0;
     ds4_session_free(*out);

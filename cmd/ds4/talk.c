@@ -60,14 +60,14 @@ static void turn(struct talk *c, const char *text, size_t n)
     struct ds4_error e = {0};
     struct generate_result r = {0};
     const size_t before = c->history.n;
-    enum ds4_think used = c->o->think;
+    enum ds4_think used = c->o->sampling.think;
     generate_reset_interrupt();
     int rc = turn_tokens(c->g, c->o, text, n, &c->history, &used, &e);
     if (!rc && !c->noted) options_note_thinking(c->o, used), c->noted = true;
-    if (!rc && c->history.n >= (size_t)c->o->ctx) {
+    if (!rc && c->history.n >= (size_t)c->o->runtime.ctx) {
         rc = DS4_E_LIMIT;
         snprintf(e.message, sizeof e.message, "the conversation does not fit into %d tokens; start with a larger --ctx",
-                 c->o->ctx);
+                 c->o->runtime.ctx);
     }
     if (!rc) rc = generate_answer(c->g, c->s, c->o, used != DS4_THINK_OFF, &c->history, &r, &e);
     if (rc || !r.generated) {

@@ -10,6 +10,6 @@ int turn_tokens(const ds4_engine *g, const struct options *o, const char *text, 
     if (first && *o->system)
         m[k++] = (struct ds4_message){.role = DS4_SYSTEM, .text = o->system, .n_text = strlen(o->system)};
     m[k++] = (struct ds4_message){.role = DS4_USER, .text = text, .n_text = n};
-    return first ? ds4_chat_tokens(g, m, k, o->think, o->ctx, history, used, e)
-                 : ds4_chat_next_tokens(g, m, k, o->think, o->ctx, history, used, e);
+    return first ? ds4_chat_tokens(g, m, k, o->sampling.think, o->runtime.ctx, history, used, e)
+                 : ds4_chat_next_tokens(g, m, k, o->sampling.think, o->runtime.ctx, history, used, e);
 }

@@ -45,14 +45,15 @@ int64_t args_int(struct args *a, const char *option, int64_t min, int64_t max)
     return v;
 }
 
-uint64_t args_u64(struct args *a, const char *option)
+uint64_t args_seed(struct args *a, const char *option)
 {
     const char *text = args_value(a, option);
     if (!text) return 0;
     char *end;
     errno = 0;
     const unsigned long long v = strtoull(text, &end, 10);
-    if (end == text || *end || errno || *text == '-') args_mistake(a, "%s: '%s' is not a number", option, text);
+    if (end == text || *end || errno || *text == '-' || !v)
+        args_mistake(a, "%s: '%s' is not a whole number from 1 to %" PRIu64, option, text, UINT64_MAX);
     return v;
 }
 
@@ -81,10 +82,4 @@ double args_float(struct args *a, const char *option, double min, double max)
         return min;
     }
     return v;
-}
-
-void args_unknown(struct args *a, const char *word)
-{
-    args_mistake(a, word[0] == '-' ? "unknown option %s; see %s --help" : "unexpected argument %s; see %s --help", word,
-                 a->program);
 }

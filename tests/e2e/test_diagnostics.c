@@ -366,7 +366,6 @@ static void wrong_use(void **state)
     shell_expect("$DS4 -p a --logprobs-top-k 0 2>&1", 2, "'0' is not a whole number");
     shell_expect("$DS4 -p a --logprobs-top-k 129 2>&1", 2, "'129' is not a whole number");
     shell_expect(TEST_BUILD "/ds4 --perplexity-file $FOLDER/story 2>&1", 2, "no model");
-    shell_expect(TEST_BUILD "/ds4 --help", 0, "--decode-consistency N");
 }
 
 static void order_of_several(void **state)

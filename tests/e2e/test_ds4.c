@@ -31,7 +31,6 @@ static int group_set_up(void **state)
 static void options(void **state)
 {
     shell_expect(TEST_BUILD "/ds4 2>&1", 2, "ds4: no model");
-    shell_expect(TEST_BUILD "/ds4 --help", 0, "--prefill-chunk N ");
     shell_expect("$DS4 -m 2>&1", 2, "ds4: -m needs a value");
     shell_expect("$DS4 --bla 2>&1", 2, "unknown option --bla");
     shell_expect("$DS4 --temp=0 2>&1", 2, "unknown option --temp=0");

@@ -1,0 +1,12 @@
+/* What a stream of the program is shown on. */
+#ifndef TTY_H
+#define TTY_H
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Columns of the terminal; 80 where there is none or it does not say. */
+int tty_width(FILE *f);
+/* A terminal that shows colours: TERM names one and not "dumb", and NO_COLOR is not set to anything. */
+bool tty_colour(FILE *f);
+
+#endif
