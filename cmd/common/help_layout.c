@@ -8,6 +8,7 @@ enum {
     ROW_INDENT = 2,
     TEXT_INDENT = ROW_INDENT + NAME_COLUMNS + 1,
     OWN_LINE_INDENT = 6,
+    COMMAND_INDENT = 4,
     TEXT_LEAST = 30
 };
 enum { LABEL_COLUMNS = 26 };
@@ -170,8 +171,8 @@ void layout_command(struct layout *l, const char *command)
         const int n = command_part(part);
         const bool first = part == command, last = !part[n];
         if (!first && column + 1 + n + (last ? 0 : 2) > l->width) {
-            fprintf(l->out, " \\\n%*s", OWN_LINE_INDENT, "");
-            column = OWN_LINE_INDENT;
+            fprintf(l->out, " \\\n%*s", COMMAND_INDENT, "");
+            column = COMMAND_INDENT;
         } else if (!first) {
             fputc(' ', l->out);
             column++;

@@ -38,7 +38,7 @@ const struct help_section inspect_section = {
         "makes of the model; and the weights that a token of an answer reads. No weight is read: a large file takes "
         "no longer.\n"
         "The exit status is 0 if the files could be shown, even if ds4 cannot run what they hold: the last line says "
-        "so then (ds4 --inspect -m FILE fails instead).",
+        "so then.",
     HELP_ROWS(rows)};
 
 static void no_log(void *arg, int level, const char *subject, const char *text)

@@ -21,7 +21,7 @@ static const struct help_example examples[] = {
     {NULL, "ds4-gguf inspect model.gguf"},
     {"convert", "ds4-gguf convert DeepSeek-V4-Flash -o flash-q2.gguf --dense q8_0 --embedding f16 "
                 "--type 'ffn_down_exps=q2_k' --experts iq2_xxs"},
-    {"inspect", "ds4-gguf inspect --summary model-00001-of-00017.gguf"},
+    {"inspect", "ds4-gguf inspect --summary big-00001-of-00017.gguf"},
     {"synth", "ds4-gguf synth --preset flash --layers 4 --quant q2 -o flash4.gguf"},
     {"synth", "ds4-gguf synth --preset tiny --quant q8 --set expert_count=64 --set attention.sliding_window=32 "
               "-o m.gguf"},
