@@ -138,6 +138,19 @@ struct ds4_session {
 int session_idle(const struct ds4_session *s, struct err *e);
 /* ERR_ARG if one of the ids is not of the vocabulary. */
 int session_check_tokens(const struct ds4_session *s, const int32_t *tokens, int n, struct err *e);
+/* What files and snapshots keep of a session behind a header: tokens i32[length], logits f32[n_vocab] if has_logits,
+ * the family's rows, its anchor part. */
+struct session_sizes {
+    int32_t length, n_vocab, has_logits, reserved; /* 0: no padding */
+    uint64_t rows_bytes, anchor_bytes;
+};
+struct session_parts {
+    uint64_t tokens, logits, rows, anchor, end; /* where they begin */
+};
+struct session_sizes session_sizes(const struct ds4_session *s);
+/* True if a session of the engine can have these sizes, whatever its context. */
+bool session_sizes_possible(const struct ds4_engine *g, const struct session_sizes *z);
+struct session_parts session_parts(const struct session_sizes *z, uint64_t header_bytes);
 /* The first n waiting tokens are history now (the family has committed them); logits may be NULL. */
 void session_advance(struct ds4_session *s, int n, bool have_logits);
 /* Queues the n tokens that lie behind the history in s->tokens. */

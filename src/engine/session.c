@@ -19,6 +19,33 @@ int session_check_tokens(const struct ds4_session *s, const int32_t *tokens, int
     return 0;
 }
 
+struct session_sizes session_sizes(const struct ds4_session *s)
+{
+    const struct family *f = s->engine->family;
+    return (struct session_sizes){.length = s->length,
+                                  .n_vocab = s->engine->n_vocab,
+                                  .has_logits = s->have_logits,
+                                  .rows_bytes = f->rows_bytes(s->state),
+                                  .anchor_bytes = f->anchor_bytes(s->state)};
+}
+
+bool session_sizes_possible(const struct ds4_engine *g, const struct session_sizes *z)
+{
+    return z->length >= 0 && z->n_vocab == g->n_vocab && (z->has_logits == 0 || z->has_logits == 1) && !z->reserved &&
+           z->rows_bytes == g->family->rows_bytes_at(g->model, z->length) &&
+           z->anchor_bytes == g->family->anchor_bytes_at(g->model, z->length);
+}
+
+struct session_parts session_parts(const struct session_sizes *z, uint64_t header_bytes)
+{
+    struct session_parts p = {.tokens = header_bytes};
+    p.logits = p.tokens + (uint64_t)z->length * sizeof(int32_t);
+    p.rows = p.logits + (z->has_logits ? (uint64_t)z->n_vocab * sizeof(float) : 0);
+    p.anchor = p.rows + z->rows_bytes;
+    p.end = p.anchor + z->anchor_bytes;
+    return p;
+}
+
 void session_advance(struct ds4_session *s, int n, bool have_logits)
 {
     s->length += n;

@@ -37,19 +37,19 @@ struct file_header {
 };
 _Static_assert(sizeof(struct file_header) == 112, "no padding, and whatever follows is aligned");
 
-/* Where the parts begin. */
-struct file_parts {
-    uint64_t tokens, logits, rows, anchor, end;
-};
-
-static struct file_parts parts_of(const struct file_header *h)
+static struct session_sizes sizes_of(const struct file_header *h)
 {
-    struct file_parts p = {.tokens = sizeof *h};
-    p.logits = p.tokens + (uint64_t)h->length * sizeof(int32_t);
-    p.rows = p.logits + (h->has_logits ? (uint64_t)h->n_vocab * sizeof(float) : 0);
-    p.anchor = p.rows + h->rows_bytes;
-    p.end = p.anchor + h->anchor_bytes;
-    return p;
+    return (struct session_sizes){.length = h->length,
+                                  .n_vocab = h->n_vocab,
+                                  .has_logits = h->has_logits,
+                                  .rows_bytes = h->rows_bytes,
+                                  .anchor_bytes = h->anchor_bytes};
+}
+
+static struct session_parts parts_of(const struct file_header *h)
+{
+    const struct session_sizes z = sizes_of(h);
+    return session_parts(&z, sizeof *h);
 }
 
 static uint64_t header_checksum(const struct file_header *h)
@@ -64,13 +64,14 @@ static uint64_t header_checksum(const struct file_header *h)
 static struct file_header header_of(const struct ds4_session *s)
 {
     const struct ds4_engine *g = s->engine;
+    const struct session_sizes z = session_sizes(s);
     struct file_header h = {.version = VERSION,
-                            .length = s->length,
-                            .n_vocab = g->n_vocab,
-                            .has_logits = s->have_logits,
+                            .length = z.length,
+                            .n_vocab = z.n_vocab,
+                            .has_logits = z.has_logits,
                             .identity = g->identity,
-                            .rows_bytes = g->family->rows_bytes(s->state),
-                            .anchor_bytes = g->family->anchor_bytes(s->state),
+                            .rows_bytes = z.rows_bytes,
+                            .anchor_bytes = z.anchor_bytes,
                             .ctx = s->ctx,
                             .kv_sim = !g->kv_sim_off};
     memcpy(h.magic, MAGIC, sizeof h.magic);
@@ -150,7 +151,7 @@ struct source {
     const uint8_t *data;
     uint64_t n;
     struct file_header h;
-    struct file_parts at;
+    struct session_parts at;
 };
 
 /* The header itself is whole. */
@@ -178,6 +179,7 @@ static int header_fits(const struct source *f, const struct ds4_session *s, stru
 {
     const struct ds4_engine *g = s->engine;
     const struct file_header *h = &f->h;
+    const struct session_sizes z = sizes_of(h);
     if (h->identity != g->identity)
         return err_set(e, ERR_MODEL, "%s: the session was made with another model file", f->path);
     if (strncmp(h->backend, g->backend, sizeof h->backend))
@@ -189,10 +191,7 @@ static int header_fits(const struct source *f, const struct ds4_session *s, stru
     if (h->length > s->ctx)
         return err_set(e, ERR_LIMIT, "%s: the session has %d tokens, the context room for %d; give a larger --ctx",
                        f->path, (int)h->length, s->ctx);
-    if (h->length < 0 || h->n_vocab != g->n_vocab || h->has_logits < 0 || h->has_logits > 1 || h->reserved ||
-        h->rows_bytes != g->family->rows_bytes_at(g->model, h->length) ||
-        h->anchor_bytes != g->family->anchor_bytes_at(g->model, h->length) ||
-        h->bytes != parts_of(h).end + sizeof(uint64_t))
+    if (!session_sizes_possible(g, &z) || h->reserved || h->bytes != parts_of(h).end + sizeof(uint64_t))
         return err_set(e, ERR_FORMAT, "%s: the sizes in its header are not those of %d tokens", f->path,
                        (int)h->length);
     return 0;

@@ -17,25 +17,8 @@ struct snapshot_header {
     uint64_t magic;
     uint64_t fingerprint; /* of model file, backend and options */
     uint64_t checksum;    /* of everything behind the header */
-    uint64_t rows_bytes, anchor_bytes;
-    int32_t length, n_vocab;
-    int32_t has_logits, reserved;
+    struct session_sizes sizes;
 };
-
-/* Where the parts of a snapshot begin, from its start. */
-struct snapshot_parts {
-    uint64_t tokens, logits, rows, anchor, end;
-};
-
-static struct snapshot_parts parts_of(const struct snapshot_header *h)
-{
-    struct snapshot_parts p = {.tokens = sizeof *h};
-    p.logits = p.tokens + (uint64_t)h->length * sizeof(int32_t);
-    p.rows = p.logits + (h->has_logits ? (uint64_t)h->n_vocab * sizeof(float) : 0);
-    p.anchor = p.rows + h->rows_bytes;
-    p.end = p.anchor + h->anchor_bytes;
-    return p;
-}
 
 static uint64_t checksum_of(const unsigned char *p, size_t n)
 {
@@ -52,14 +35,9 @@ int ds4_session_snapshot(ds4_session *s, void **data, size_t *n, struct ds4_erro
     const struct family *f = s->engine->family;
     *data = NULL, *n = 0;
     if (session_idle(s, &err)) return engine_error(e, &err);
-    struct snapshot_header h = {.magic = SNAPSHOT_MAGIC,
-                                .fingerprint = s->engine->fingerprint,
-                                .rows_bytes = f->rows_bytes(s->state),
-                                .anchor_bytes = f->anchor_bytes(s->state),
-                                .length = s->length,
-                                .n_vocab = s->engine->n_vocab,
-                                .has_logits = s->have_logits};
-    const struct snapshot_parts p = parts_of(&h);
+    struct snapshot_header h = {
+        .magic = SNAPSHOT_MAGIC, .fingerprint = s->engine->fingerprint, .sizes = session_sizes(s)};
+    const struct session_parts p = session_parts(&h.sizes, sizeof h);
     unsigned char *out = mem_try(p.end);
     if (!out) {
         err_set(&err, ERR_MEMORY, "no memory for a snapshot of %" PRIu64 " bytes", p.end);
@@ -67,7 +45,7 @@ int ds4_session_snapshot(ds4_session *s, void **data, size_t *n, struct ds4_erro
     }
     memcpy(out + p.tokens, s->tokens, p.logits - p.tokens);
     if (s->have_logits) memcpy(out + p.logits, s->logits, p.rows - p.logits);
-    f->rows_take(s->state, 0, h.rows_bytes, out + p.rows);
+    f->rows_take(s->state, 0, h.sizes.rows_bytes, out + p.rows);
     f->anchor_take(s->state, out + p.anchor);
     h.checksum = checksum_of(out + p.tokens, p.end - p.tokens);
     memcpy(out, &h, sizeof h);
@@ -88,15 +66,10 @@ static int header_check(const struct ds4_session *s, const struct snapshot_heade
     if (h->magic != SNAPSHOT_MAGIC) return err_set(e, ERR_FORMAT, "this is not a snapshot of a session");
     if (h->fingerprint != g->fingerprint)
         return err_set(e, ERR_MODEL, "the snapshot was made with another model file, backend or rounding option");
-    if (h->length < 0 || h->n_vocab != g->n_vocab || h->has_logits < 0 || h->has_logits > 1 || h->reserved)
-        return err_set(e, ERR_FORMAT, "the snapshot's header is damaged");
-    if (h->length > s->ctx)
-        return err_set(e, ERR_LIMIT, "the snapshot holds %d tokens, the session has room for %d", (int)h->length,
+    if (h->sizes.length > s->ctx)
+        return err_set(e, ERR_LIMIT, "the snapshot holds %d tokens, the session has room for %d", (int)h->sizes.length,
                        s->ctx);
-    if (h->rows_bytes != g->family->rows_bytes_at(g->model, h->length) ||
-        h->anchor_bytes != g->family->anchor_bytes_at(g->model, h->length))
-        return err_set(e, ERR_FORMAT, "the snapshot's state has another size than a state of %d tokens",
-                       (int)h->length);
+    if (!session_sizes_possible(g, &h->sizes)) return err_set(e, ERR_FORMAT, "the snapshot's header is damaged");
     return 0;
 }
 
@@ -108,11 +81,11 @@ static int snapshot_check(const struct ds4_session *s, const unsigned char *data
     memcpy(h, data, sizeof *h);
     const int rc = header_check(s, h, e);
     if (rc) return rc;
-    const struct snapshot_parts p = parts_of(h);
+    const struct session_parts p = session_parts(&h->sizes, sizeof *h);
     if (p.end != n) return err_set(e, ERR_FORMAT, "the snapshot has %zu bytes, its header says %" PRIu64, n, p.end);
     if (checksum_of(data + p.tokens, n - p.tokens) != h->checksum)
         return err_set(e, ERR_FORMAT, "the snapshot is damaged: its checksum is wrong");
-    for (int i = 0; i < h->length; i++) {
+    for (int i = 0; i < h->sizes.length; i++) {
         int32_t id;
         memcpy(&id, data + p.tokens + (size_t)i * sizeof id, sizeof id);
         const int bad = session_check_tokens(s, &id, 1, e);
@@ -129,10 +102,10 @@ int ds4_session_restore(ds4_session *s, const void *data, size_t n, struct ds4_e
     const unsigned char *from = data;
     int rc = session_idle(s, &err);
     if (rc == 0) rc = snapshot_check(s, data, n, &h, &err);
-    const struct snapshot_parts p = rc ? (struct snapshot_parts){0} : parts_of(&h);
-    if (rc == 0) rc = f->rows_restore(s->state, h.length, from + p.rows, &err);
+    const struct session_parts p = rc ? (struct session_parts){0} : session_parts(&h.sizes, sizeof h);
+    if (rc == 0) rc = f->rows_restore(s->state, h.sizes.length, from + p.rows, &err);
     if (rc) return engine_error(e, &err);
-    f->anchor_restore(s->state, h.length, from + p.anchor);
-    session_replace(s, from + p.tokens, h.length, h.has_logits ? from + p.logits : NULL);
+    f->anchor_restore(s->state, h.sizes.length, from + p.anchor);
+    session_replace(s, from + p.tokens, h.sizes.length, h.sizes.has_logits ? from + p.logits : NULL);
     return 0;
 }
