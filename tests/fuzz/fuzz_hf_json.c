@@ -1,0 +1,82 @@
+/* Fuzz target: the JSON files of a checkpoint's folder. The first byte says which one the rest is: config.json,
+ * tokenizer.json or the index of the shards. A refusal says why; what is read can be written to a model. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../../cmd/ds4-gguf/deepseek4_layout.h"
+#include "../../cmd/ds4-gguf/hf_deepseek4.h"
+#include "../../cmd/ds4-gguf/hf_folder.h"
+#include "../../cmd/ds4-gguf/hf_tokenizer.h"
+#include "../support/temp_files.h"
+#include "base/mem.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+enum { MOST_TOKENS = 4096 };
+static char folder[TEMP_PATH], path[TEMP_PATH + 40];
+
+static void require(int condition)
+{
+    if (!condition) abort();
+}
+
+static void write_file(const char *name, const void *data, size_t n)
+{
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "wb");
+    require(f && fwrite(data, 1, n, f) == n && fclose(f) == 0);
+}
+
+/* Two shards with a tensor each, for an index to name. */
+static void begin(void)
+{
+    static const char one[] = "\x38\0\0\0\0\0\0\0{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}   12";
+    static const char two[] = "\x38\0\0\0\0\0\0\0{\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}   34";
+    temp_folder(folder);
+    write_file("1.safetensors", one, sizeof one - 1);
+    write_file("2.safetensors", two, sizeof two - 1);
+}
+
+static void check_config(struct err *e)
+{
+    struct deepseek4_params p;
+    struct layout_tensor *t = NULL;
+    int n = 0;
+    if (hf_deepseek4_config(path, &p, e)) return;
+    require(p.V > 0 && p.L > 0 && p.n_ratios > 0);
+    if (p.L > 100 || deepseek4_layout(&p, &t, &n, e)) return;
+    require(n > p.L);
+    mem_free(t);
+}
+
+static void check_tokenizer(struct err *e)
+{
+    struct vocabulary v;
+    if (!hf_tokenizer_read(path, MOST_TOKENS, &v, e)) {
+        require(v.tokens.n > 0 && v.tokens.n <= MOST_TOKENS);
+        for (size_t i = 0; i < v.tokens.n; i++) require(v.types[i] >= 0);
+    }
+    vocabulary_free(&v);
+}
+
+static void check_index(struct err *e)
+{
+    struct hf_folder *f = NULL;
+    if (hf_folder_open(folder, &f, e)) return;
+    require(hf_folder_intact(f, e) == 0);
+    hf_folder_find(f, "a");
+    hf_folder_close(f);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    static const char *const names[] = {"config.json", "tokenizer.json", "model.safetensors.index.json"};
+    static void (*const check[])(struct err * e) = {check_config, check_tokenizer, check_index};
+    struct err e = {0};
+    if (!folder[0]) begin();
+    if (n < 1 || data[0] < '0' || data[0] > '2') return 0;
+    write_file(names[data[0] - '0'], data + 1, n - 1);
+    check[data[0] - '0'](&e);
+    require(!e.code || e.msg[0]);
+    return 0;
+}
