@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "../../cmd/ds4-gguf/deepseek4_layout.h"
 #include "../../cmd/ds4-gguf/hf_deepseek4.h"
 #include "../../cmd/ds4-gguf/hf_folder.h"
@@ -23,6 +24,7 @@ static void require(int condition)
 static void write_file(const char *name, const void *data, size_t n)
 {
     snprintf(path, sizeof path, "%s/%s", folder, name);
+    unlink(path); /* some file systems wait for the disk where a file is cut short and written anew */
     FILE *f = fopen(path, "wb");
     require(f && fwrite(data, 1, n, f) == n && fclose(f) == 0);
 }

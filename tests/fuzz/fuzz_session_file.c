@@ -18,7 +18,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 /* The fields that are put right, as docs/sessions.md has them. */
 enum { CTX = 64, HEADER = 112, AT_BYTES = 24, AT_MODEL = 32, AT_SUM = 104 };
 
+static const int32_t known[] = {3, 1, 4};
 static ds4_engine *engine;
+static ds4_session *session; /* of the known tokens */
+static void *three;          /* its snapshot */
+static size_t n_three;
 static char path[TEMP_PATH];
 static uint64_t identity;
 
@@ -44,13 +48,13 @@ static void begin(void)
     const struct synth_shape shape = synth_tiny();
     const char *const models[] = {model};
     const struct ds4_options o = {.model_paths = models, .n_model_paths = 1, .threads = 1, .ctx = CTX, .log = no_log};
-    ds4_session *s;
     temp_file(model);
     temp_file(path);
     require(!synth_deepseek4(model, &shape, NULL));
     require(!ds4_engine_open(&o, &engine, NULL));
-    require(!ds4_session_create(engine, CTX, &s, NULL) && !ds4_session_save(s, path, NULL));
-    ds4_session_free(s);
+    require(!ds4_session_create(engine, CTX, &session, NULL));
+    require(!ds4_session_sync(session, known, 3, NULL, NULL, NULL, NULL) && !ds4_session_save(session, path, NULL));
+    require(!ds4_session_snapshot(session, &three, &n_three, NULL));
     require(!file_read(path, 1 << 20, &saved, &n, NULL));
     memcpy(&identity, saved + AT_MODEL, sizeof identity);
     mem_free(saved);
@@ -60,28 +64,26 @@ static void begin(void)
 #endif
 }
 
-/* The file that there is now. */
+/* The file that there is now, into a session of three tokens, which a refusal leaves alone. */
 static void load(void)
 {
-    static const int32_t known[] = {3, 1, 4};
     struct ds4_error e = {0};
-    ds4_session *s;
     void *snapshot;
     size_t n;
-    require(!ds4_session_create(engine, CTX, &s, NULL));
-    require(!ds4_session_sync(s, known, 3, NULL, NULL, NULL, NULL));
-    if (ds4_session_load(s, path, &e)) {
+    if (ds4_session_load(session, path, &e)) {
         require(e.code < 0 && strstr(e.message, path));
-        require(ds4_session_length(s) == 3 && !memcmp(ds4_session_tokens(s), known, sizeof known));
-    } else if (ds4_session_length(s) < CTX) {
-        require(!ds4_session_submit(s, known, 1, NULL));
+        require(ds4_session_length(session) == 3 && !memcmp(ds4_session_tokens(session), known, sizeof known));
+        return;
+    }
+    if (ds4_session_length(session) < CTX) {
+        require(!ds4_session_submit(session, known, 1, NULL));
         while (ds4_engine_step(engine, NULL) > 0) {
         }
-        require(ds4_session_collect(s, NULL, NULL) == DS4_DONE);
-        require(!ds4_session_snapshot(s, &snapshot, &n, NULL) && !ds4_session_restore(s, snapshot, n, NULL));
-        ds4_free(snapshot);
+        require(ds4_session_collect(session, NULL, NULL) == DS4_DONE);
     }
-    ds4_session_free(s);
+    require(!ds4_session_snapshot(session, &snapshot, &n, NULL) && !ds4_session_restore(session, snapshot, n, NULL));
+    ds4_free(snapshot);
+    require(!ds4_session_restore(session, three, n_three, NULL));
 }
 
 static void put_sum(uint8_t *at, const uint8_t *data, size_t n)
