@@ -270,7 +270,7 @@ const struct help_section synth_section = {
     .usage = "--preset NAME --quant NAME [options] -o OUT.gguf",
     .text =
         "The same options give the same bytes. The model can be run, what it says means nothing. As q2, Flash takes "
-        "2.0 GB per layer and 1.6 GB for the rest, PRO 7.6 and 2.9. Where a row does not fill whole blocks of a "
+        "2.0 GB per layer and 1.6 GB for the rest, PRO 7.6 and 2.8. Where a row does not fill whole blocks of a "
         "type, Q8_0 or F16 is taken.",
     HELP_ROWS(rows)};
 

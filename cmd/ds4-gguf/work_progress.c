@@ -23,7 +23,9 @@ static void show(const struct work_progress *p, const char *what, double seconds
 {
     const double done = (double)p->done, rate = seconds > 0 ? done / seconds : 0;
     struct str s = {0};
-    str_printf(&s, "%d %% of %.1f GB", (int)(100 * done / (double)p->total), (double)p->total * 1e-9);
+    const bool large = p->total >= 1000000000;
+    str_printf(&s, "%d %% of %.1f %s", (int)(100 * done / (double)p->total), (double)p->total * (large ? 1e-9 : 1e-6),
+               large ? "GB" : "MB");
     if (seconds > 1 && rate > 0)
         str_printf(&s, ", %.0f MB/s, %.0f s left", rate * 1e-6, ((double)p->total - done) / rate);
     str_printf(&s, ": %s", what);
