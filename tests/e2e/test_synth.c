@@ -330,7 +330,7 @@ static void refusals(void **state)
         {"--set my.key=u32:-1", 2, "my.key: '-1' is no value of type u32"},
         {"--set split.count=u32:3", 2, "split.count cannot be set"},
         {"--set general.architecture=str:llama", 2, "general.architecture cannot be set"},
-        {"--router pareto", 2, "'pareto' is not uniform or zipf"},
+        {"--router pareto", 2, "'pareto' is none of uniform|zipf"},
         {"--quant q3", 2, "'q3' is not q2, q4, q8, mxfp4 or f16"},
         {"--preset huge", 2, "'huge' is not tiny, flash or pro"},
     };
