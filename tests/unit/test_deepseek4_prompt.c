@@ -61,7 +61,7 @@ static const struct bpe *bpe(void)
 /* Some merges across what a frame puts together: "\n\n", "> <", "e f", ".R". */
 static int setup(void **state)
 {
-    static const char *const merges[] = {"Ċ Ċ", "> <", "e f", ". R", "> Ċ", "t h", "th e"};
+    static const char *const merges[] = {"Ċ Ċ", "> <", "e f", ". R", "> Ċ", "t h", "th e", "ĊĊ Ċ"};
     vocabulary = byte_vocabulary_new(merges, sizeof merges / sizeof *merges, deepseek4_prompt.specials,
                                      deepseek4_prompt.n_specials);
     return 0;
@@ -230,6 +230,21 @@ static void test_efforts_of_0731(void **state)
     expect_effort(o, CHAT_THINK_HIGH, deepseek4_effort_absolute);
 }
 
+/* The effort's text ends in line ends; those that a system text begins with do not join them: with another effort the
+ * tokens behind it are the same. */
+static void test_effort_and_system_text_do_not_merge(void **state)
+{
+    static const struct chat_message m[] = {SYSTEM("\nRead."), ASK("q")};
+    struct bpe_ids plain = {0}, with = {0};
+    assert_int_equal(deepseek4_prompt.render(bpe(), m, 2, &high, &plain, NULL), 0);
+    assert_int_equal(deepseek4_prompt.render(bpe(), m, 2, &max, &with, NULL), 0);
+    const size_t n = plain.n - 1;
+    assert_true(with.n > n);
+    assert_memory_equal(with.p + with.n - n, plain.p + 1, n * sizeof *plain.p);
+    bpe_ids_free(&plain);
+    bpe_ids_free(&with);
+}
+
 /* ------------------------------------------------------------------------------------------------ untrusted text */
 
 static void test_text_never_becomes_a_special_token(void **state)
@@ -317,6 +332,7 @@ int main(void)
         cmocka_unit_test(test_effort_texts),
         cmocka_unit_test(test_efforts_of_the_preview),
         cmocka_unit_test(test_efforts_of_0731),
+        cmocka_unit_test(test_effort_and_system_text_do_not_merge),
         cmocka_unit_test(test_text_never_becomes_a_special_token),
         cmocka_unit_test(test_text_may_hold_any_bytes),
         cmocka_unit_test(test_continuation),

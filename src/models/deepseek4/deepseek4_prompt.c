@@ -198,6 +198,7 @@ static int render(const struct bpe *b, const struct chat_message *m, size_t n, c
     const size_t n_before = ids->n;
     frame_special(&f, BOS);
     str_puts(&f.span, effort_text(o));
+    frame_flush(&f); /* so that a change of effort leaves the tokens behind it as they are */
     system_region(&f, m, n);
     conversation(&f, m, n);
     return frame_end(&f, n_before);
