@@ -40,6 +40,7 @@ CMD_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/main.c,$(wildcard cmd/*/*
 LIBS_ds4      := -ledit
 LIBS_ds4-gguf := -ljansson
 LIBS_test_diagnostics := -ljansson
+LIBS_test_chat := -lvterm
 
 # Manual pages are what the programs say of themselves.
 MAN    := $(PROGRAMS:%=$(BUILD)/man/%.1)

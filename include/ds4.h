@@ -83,6 +83,8 @@ struct ds4_memory_plan {
     int sessions, ctx;
 };
 void ds4_engine_plan(const ds4_engine *g, struct ds4_memory_plan *plan);
+/* What it would be with sessions of another context. */
+void ds4_engine_plan_for(const ds4_engine *g, int ctx, struct ds4_memory_plan *plan);
 /* Text of ds4 --inspect: dialect report, shape, plan. Valid until the engine closes. */
 const char *ds4_engine_report(const ds4_engine *g);
 

@@ -16,12 +16,13 @@ missing_cross() {
 
 # What is missing, by neutral name.
 missing() {
-    command -v "${CC:-cc}" >/dev/null 2>&1 || { echo cc pcre2 libedit jansson cmocka; return; }
+    command -v "${CC:-cc}" >/dev/null 2>&1 || { echo cc pcre2 libedit jansson cmocka libvterm; return; }
     command -v make >/dev/null 2>&1 || echo make
     have_header pcre2.h || echo pcre2
     have_header histedit.h || echo libedit
     have_header jansson.h || echo jansson
     have_header cmocka.h || echo cmocka
+    have_header vterm.h || echo libvterm
     case " $* " in *" clang "*) command -v clang >/dev/null 2>&1 || echo clang ;; esac
     case " $* " in *" cross "*) missing_cross ;; esac
 }
@@ -37,7 +38,7 @@ package() {
     brew/cc) echo gcc ;;
     */cc) echo gcc ;;
     */make | */clang) echo "$2" ;;
-    apt-get/*) case $2 in libedit) echo libedit-dev ;; *) echo "lib$2-dev" ;; esac ;;
+    apt-get/*) case $2 in lib*) echo "$2-dev" ;; *) echo "lib$2-dev" ;; esac ;;
     dnf/cmocka) echo libcmocka-devel ;;
     dnf/*) echo "$2-devel" ;;
     apk/*) echo "$2-dev" ;;

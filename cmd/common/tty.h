@@ -6,7 +6,9 @@
 
 /* Columns of the terminal; 80 where there is none or it does not say. */
 int tty_width(FILE *f);
-/* A terminal that shows colours: TERM names one and not "dumb", and NO_COLOR is not set to anything. */
+/* A terminal that understands escape sequences: TERM names one and not "dumb". */
+bool tty_escapes(FILE *f);
+/* One that is to show colours: NO_COLOR is not set to anything. */
 bool tty_colour(FILE *f);
 
 #endif

@@ -1,53 +1,37 @@
-/* Prefill, the loop of tokens, and SIGINT. */
+/* Prefill and the loop of tokens. */
 #include "generate.h"
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include "answer.h"
 #include "base/clock.h"
 #include "failure.h"
+#include "progress.h"
+#include "terminal.h"
 #include "token_list.h"
 
-static volatile sig_atomic_t interrupted;
-static ds4_session *volatile running; /* what an interrupt cancels */
+/* A prefill that can be interrupted: also by a SIGINT that came before there was something to cancel. */
+struct watched {
+    struct progress progress;
+    ds4_session *s;
+};
 
-static void on_interrupt(int signal_number)
+static void watch(void *arg, int done, int total)
 {
-    (void)signal_number;
-    interrupted = 1;
-    ds4_session *s = running;
-    if (s) ds4_session_cancel(s);
+    struct watched *w = arg;
+    if (terminal_interrupted()) ds4_session_cancel(w->s);
+    progress_show(&w->progress, done, total);
 }
 
-void generate_catch_interrupts(void)
+int generate_prefill(ds4_session *s, const int32_t *tokens, int n, struct ds4_sync_info *info, struct ds4_error *e)
 {
-    struct sigaction now, a = {.sa_handler = on_interrupt};
-    if (sigaction(SIGINT, NULL, &now) || now.sa_handler == SIG_IGN) return; /* started in the background */
-    sigaction(SIGINT, &a, NULL);
-}
-
-bool generate_interrupted(void)
-{
-    return interrupted;
-}
-
-void generate_reset_interrupt(void)
-{
-    interrupted = 0;
-}
-
-enum { PROGRESS_TOKENS = 64 }; /* less is done before it could be read */
-
-static void show_progress(void *arg, int done, int total)
-{
-    const bool terminal = *(const bool *)arg;
-    if (total < PROGRESS_TOKENS) return;
-    fprintf(stderr,
-            terminal ? "\rprocessing %d input tokens: %d/%d (%d%%)" : "processing %d input tokens: %d/%d (%d%%)\n",
-            total, done, total, (int)(100.0 * done / total));
-    if (terminal && done == total) fputs("\r\033[K", stderr);
+    struct watched w = {.s = s};
+    progress_begin(&w.progress);
+    terminal_interrupt_cancels(s);
+    const int rc = ds4_session_sync(s, tokens, n, watch, &w, info, e);
+    terminal_interrupt_cancels(NULL);
+    progress_end(&w.progress);
+    return rc;
 }
 
 /* One token more in the session. */
@@ -60,57 +44,57 @@ static int advance(ds4_engine *g, ds4_session *s, int32_t id, struct ds4_error *
     return state == DS4_DONE ? 0 : state == DS4_CANCELLED ? DS4_E_CANCELLED : e ? e->code : DS4_E_DEVICE;
 }
 
-static int prefill(ds4_session *s, const struct ds4_tokens *history, struct generate_result *r, struct ds4_error *e)
-{
-    bool terminal = isatty(STDERR_FILENO);
-    struct ds4_sync_info info = {0};
-    const double t0 = clock_s();
-    const int rc = ds4_session_sync(s, history->p, (int)history->n, show_progress, &terminal, &info, e);
-    if (rc && terminal && history->n >= PROGRESS_TOKENS) fputc('\n', stderr);
-    r->prefilled = info.evaluated;
-    r->prefill_s = clock_s() - t0;
-    return rc;
-}
-
 static int output_error(struct ds4_error *e)
 {
     return failure(e, DS4_E_IO, "standard output: cannot write: %s", strerror(errno));
 }
 
+/* The tokens of an answer, one after the other. */
+static int generate(ds4_engine *g, ds4_session *s, const struct options *o, struct answer *out,
+                    struct ds4_tokens *history, struct generate_result *r, struct ds4_error *e)
+{
+    struct ds4_model_info info;
+    ds4_engine_info(g, &info);
+    for (;;) {
+        if (terminal_interrupted()) return r->end = GENERATE_INTERRUPTED, 0;
+        const int32_t id =
+            ds4_sample(ds4_session_logits(s), info.n_vocab, &o->sampling.draw, (uint64_t)ds4_session_length(s));
+        if (ds4_token_is_stop(g, id)) return 0;
+        if (!answer_token(out, id)) return output_error(e);
+        token_list_add(history, id);
+        r->generated++;
+        if (r->generated == o->n_tokens) return r->end = GENERATE_LIMIT, 0;
+        if (ds4_session_length(s) + 1 >= ds4_session_ctx(s)) return r->end = GENERATE_FULL, 0;
+        const int rc = advance(g, s, id, e);
+        if (rc) return rc;
+        r->steps++;
+    }
+}
+
 int generate_answer(ds4_engine *g, ds4_session *s, const struct options *o, bool thinking, struct ds4_tokens *history,
                     struct generate_result *r, struct ds4_error *e)
 {
-    struct ds4_model_info info;
     struct answer out;
-    ds4_engine_info(g, &info);
+    struct ds4_sync_info info = {0};
     *r = (struct generate_result){0};
-    running = s;
-    int rc = prefill(s, history, r, e);
+    double begun = clock_s();
+    int rc = generate_prefill(s, history->p, (int)history->n, &info, e);
+    r->prefilled = info.evaluated;
+    r->prefill_s = clock_s() - begun;
     answer_begin(&out, g, stdout, thinking);
-    const double t0 = clock_s();
-    while (!rc && !interrupted) {
-        const int32_t id =
-            ds4_sample(ds4_session_logits(s), info.n_vocab, &o->sampling.draw, (uint64_t)ds4_session_length(s));
-        if (ds4_token_is_stop(g, id)) break;
-        if (!answer_token(&out, id)) {
-            rc = output_error(e);
-            break;
-        }
-        token_list_add(history, id);
-        r->generated++;
-        if (ds4_session_length(s) + 1 >= ds4_session_ctx(s)) break;
-        if (r->generated == o->n_tokens) break;
-        rc = advance(g, s, id, e);
-        r->steps += !rc;
-    }
-    r->generate_s = clock_s() - t0;
+    begun = clock_s();
+    terminal_interrupt_cancels(s);
+    if (!rc) rc = generate(g, s, o, &out, history, r, e);
+    terminal_interrupt_cancels(NULL);
+    r->generate_s = clock_s() - begun;
     answer_end(&out);
-    running = NULL;
-    return rc == DS4_E_CANCELLED ? 0 : rc;
+    if (rc != DS4_E_CANCELLED) return rc;
+    r->end = GENERATE_INTERRUPTED;
+    return 0;
 }
 
 void generate_print_speed(const struct generate_result *r)
 {
-    fprintf(stderr, "prefill: %.2f t/s, generation: %.2f t/s\n", r->prefill_s > 0 ? r->prefilled / r->prefill_s : 0,
+    fprintf(stderr, "prefill: %.2f t/s, generation: %.2f t/s", r->prefill_s > 0 ? r->prefilled / r->prefill_s : 0,
             r->generate_s > 0 ? r->steps / r->generate_s : 0);
 }

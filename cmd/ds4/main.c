@@ -16,6 +16,8 @@
 #include "perplexity.h"
 #include "resume.h"
 #include "talk.h"
+#include "terminal.h"
+#include "token_list.h"
 #include "turn.h"
 
 /* Appends the tokens of the prompt as they are sent: plain, rendered already, or put into the chat frame. */
@@ -36,21 +38,27 @@ static int prompt_tokens(const ds4_engine *g, const struct options *o, const cha
     return rc;
 }
 
-/* Answers the tokens, of which the session had the first `before`. */
-static int answer_prompt(ds4_engine *g, const struct options *o, ds4_session *s, struct ds4_tokens *t, size_t before,
-                         bool thinking, struct ds4_error *e)
+/* Answers the tokens. One that is interrupted is saved too, as far as it went. */
+static int answer_prompt(ds4_engine *g, const struct options *o, ds4_session *s, struct ds4_tokens *t, bool thinking,
+                         struct ds4_error *e)
 {
     struct generate_result r;
-    generate_catch_interrupts();
+    terminal_begin();
     int rc = generate_answer(g, s, o, thinking, t, &r, e);
     if (rc) return rc;
-    if (!r.generated && generate_interrupted())
+    const bool interrupted = r.end == GENERATE_INTERRUPTED;
+    if (interrupted && !r.generated)
         return failure(e, DS4_E_CANCELLED, "interrupted before the answer began%s",
                        o->session ? "; nothing is saved" : "");
     generate_print_speed(&r);
-    if (r.generated) return resume_end(s, o, t, before, e);
-    if (o->session) program_say("ds4", "session %s: there was no answer, nothing is saved", o->session);
-    return 0;
+    fputc('\n', stderr);
+    if (r.end == GENERATE_FULL)
+        program_say("ds4", "the answer ends here: the context of %d tokens is full; give a larger --ctx",
+                    o->runtime.ctx);
+    terminal_forget_interrupt();
+    if (o->session && r.generated) rc = resume_save(s, o->session, t, e);
+    if (o->session && !r.generated) program_say("ds4", "session %s: there was no answer, nothing is saved", o->session);
+    return !rc && interrupted ? failure(e, DS4_E_CANCELLED, "interrupted") : rc;
 }
 
 /* Everything that starts from a given list of tokens; s has the first `before`, and is NULL for --dump-tokens. */
@@ -65,7 +73,7 @@ static int run_tokens(ds4_engine *g, const struct options *o, ds4_session *s, st
     if (o->dump_logits) return dump_logits(g, s, o, t, e);
     if (o->dump_logprobs) return dump_logprobs(g, s, o, t, e);
     if (o->decode_consistency >= 0) return consistency_run(g, s, o, t, e);
-    return answer_prompt(g, o, s, t, before, thinking, e);
+    return answer_prompt(g, o, s, t, thinking, e);
 }
 
 static int read_prompt(const struct options *o, char **text, size_t *n, struct ds4_error *e)
@@ -87,14 +95,7 @@ static int read_prompt(const struct options *o, char **text, size_t *n, struct d
  * size. */
 static int check_length(const ds4_engine *g, const struct options *o, size_t n, struct ds4_error *e)
 {
-    struct ds4_model_info info;
-    const char *bytes;
-    size_t longest = 1;
-    ds4_engine_info(g, &info);
-    for (int32_t id = 0; id < info.n_vocab; id++) {
-        const size_t len = ds4_token_bytes(g, id, &bytes);
-        if (len > longest) longest = len;
-    }
+    const size_t longest = token_longest(g);
     if (o->dump_tokens || n / longest < (size_t)o->runtime.ctx) return 0;
     return failure(e, DS4_E_LIMIT, "the prompt has at least %zu tokens, the context %d; give a larger --ctx",
                    n / longest, o->runtime.ctx);
@@ -153,6 +154,8 @@ static int run(ds4_engine *g, const struct options *o, struct ds4_error *e)
     return rc;
 }
 
+enum { INTERRUPTED = 130 }; /* what a shell makes of SIGINT */
+
 /* Opens the model and does what the options say; returns the exit status. */
 static int start(struct options *o)
 {
@@ -169,7 +172,7 @@ static int start(struct options *o)
         ds4_engine_close(g);
     }
     if (rc) program_say("ds4", "%s", e.message);
-    return rc == DS4_E_ARG ? 2 : rc ? 1 : 0;
+    return rc == DS4_E_ARG ? 2 : rc == DS4_E_CANCELLED ? INTERRUPTED : rc ? 1 : 0;
 }
 
 int main(int argc, char **argv)
@@ -178,5 +181,7 @@ int main(int argc, char **argv)
     int status;
     program_begin("ds4");
     if (options_parse(argc, argv, &o, &status)) status = start(&o);
-    return program_end("ds4", status);
+    status = program_end("ds4", status);
+    if (status == INTERRUPTED) terminal_die_of_interrupt();
+    return status;
 }

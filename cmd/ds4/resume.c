@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/program.h"
 #include "failure.h"
+#include "generate.h"
 
 /* Whether there is something by that name; what cannot be looked at is an error of opening it. */
 static bool is_there(const char *path)
@@ -23,7 +24,7 @@ static int check_writable(const char *path, struct ds4_error *e)
     return failure_of(e, &err);
 }
 
-static void history_of(const ds4_session *s, struct ds4_tokens *history)
+void resume_take(const ds4_session *s, struct ds4_tokens *history)
 {
     history->n = history->cap = (size_t)ds4_session_length(s);
     history->p = mem_grow(history->p, (history->n + 1) * sizeof *history->p);
@@ -37,7 +38,7 @@ static int resume(ds4_session *s, const struct options *o, struct ds4_tokens *hi
     int rc = there ? ds4_session_load(s, path, e) : 0;
     if (!rc && !look) rc = check_writable(path, e);
     if (rc || !there) return rc;
-    history_of(s, history);
+    resume_take(s, history);
     program_say("ds4", "session %s: going on behind %zu tokens", path, history->n);
     if (o->system_given && history->n) program_say("ds4", "--system has no effect: the session has begun already");
     return 0;
@@ -60,15 +61,13 @@ static int bring_up(ds4_session *s, const struct ds4_tokens *history, struct ds4
 {
     int n = (int)history->n;
     if (n >= ds4_session_ctx(s)) n = ds4_session_ctx(s) - 1;
-    return ds4_session_sync(s, history->p, n, NULL, NULL, NULL, e);
+    return generate_prefill(s, history->p, n, NULL, e);
 }
 
-int resume_end(ds4_session *s, const struct options *o, const struct ds4_tokens *history, size_t before,
-               struct ds4_error *e)
+int resume_save(ds4_session *s, const char *path, const struct ds4_tokens *history, struct ds4_error *e)
 {
-    if (!o->session || history->n == before) return 0;
     int rc = bring_up(s, history, e);
-    if (!rc) rc = ds4_session_save(s, o->session, e);
-    if (!rc) program_say("ds4", "session %s: %d tokens saved", o->session, ds4_session_length(s));
+    if (!rc) rc = ds4_session_save(s, path, e);
+    if (!rc) program_say("ds4", "session %s: %d tokens saved", path, ds4_session_length(s));
     return rc;
 }

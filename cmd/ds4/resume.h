@@ -9,8 +9,9 @@
  * look, NAME must exist and is not written to. */
 int resume_begin(ds4_engine *g, const struct options *o, ds4_session **out, struct ds4_tokens *history,
                  struct ds4_error *e);
-/* Writes NAME if the history has more than its first `before` tokens; the session is brought to it first. */
-int resume_end(ds4_session *s, const struct options *o, const struct ds4_tokens *history, size_t before,
-               struct ds4_error *e);
+/* *history becomes the session's. */
+void resume_take(const ds4_session *s, struct ds4_tokens *history);
+/* Writes the history to a file; the session is brought to it first. */
+int resume_save(ds4_session *s, const char *path, const struct ds4_tokens *history, struct ds4_error *e);
 
 #endif

@@ -1,120 +1,110 @@
 #include "talk.h"
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <langinfo.h>
-#include <locale.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-#include <histedit.h>
+#include "base/mem.h"
 #include "base/program.h"
+#include "chat_commands.h"
+#include "conversation.h"
 #include "generate.h"
-#include "resume.h"
+#include "line_input.h"
+#include "terminal.h"
 #include "turn.h"
 
-/* The transcript is an exact list of tokens: a turn only ever adds to it. */
-struct talk {
-    ds4_engine *g;
-    ds4_session *s;
-    const struct options *o;
-    struct ds4_tokens history; /* empty, or it ends with an answer */
-    bool noted;                /* how there will be thinking */
-};
+/* ---------------------------------------------------------------- turns */
 
-/* libedit writes past its buffers where a line has room for a few characters only: below this width lines are read
- * without editing, and a window that shrinks is noticed between two lines (talk_run blocks the signal). */
-enum { NARROWEST = 20 };
-
-static bool is_narrow(void)
+static void print_meter(const struct conversation *c)
 {
-    struct winsize size;
-    return !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col && size.ws_col < NARROWEST;
+    const size_t used = c->history.n, ctx = (size_t)c->o.runtime.ctx, left = used < ctx ? ctx - used : 0;
+    fprintf(stderr, ", context: %zu/%zu (%d%%)\n", used, ctx, (int)(100.0 * (double)used / (double)ctx));
+    if (left && left <= ctx / 10)
+        program_say(
+            "ds4", "the context is nearly full, %zu tokens are left: /ctx N makes it larger, /reset begins anew", left);
 }
 
-static char *prompt_text(EditLine *el)
+static void print_end(const struct conversation *c, const struct generate_result *r)
 {
-    static char text[] = "ds4> ", none[] = "";
-    int editing = 0;
-    return !el_get(el, EL_EDITMODE, &editing) && editing ? text : none;
+    if (!r->generated)
+        program_say("ds4", "%s; as if it had not been said",
+                    r->end == GENERATE_INTERRUPTED ? "interrupted" : "there was no answer");
+    else if (r->end == GENERATE_INTERRUPTED)
+        program_say("ds4", "interrupted; what there is of the answer is kept");
+    else if (r->end == GENERATE_LIMIT)
+        program_say("ds4", "the answer ends here, after %d tokens (-n)", r->generated);
+    else if (r->end == GENERATE_FULL)
+        program_say("ds4", "the answer ends here: the context of %d tokens is full; /ctx N makes it larger",
+                    c->o.runtime.ctx);
 }
 
-static const char *read_line(EditLine *el, int *n)
-{
-    const bool narrow = is_narrow();
-    el_set(el, EL_EDITMODE, !narrow);
-    generate_reset_interrupt();
-    return el_gets(el, n);
-}
-
-/* Typed text is UTF-8, whatever the locale says: libedit drops what the locale has no character for. */
-static void use_utf8(void)
-{
-    if (setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8")) return;
-    if (!setlocale(LC_CTYPE, "C.UTF-8")) setlocale(LC_CTYPE, "UTF-8");
-}
-
-/* A turn that fails leaves the transcript as it was. */
-static void turn(struct talk *c, const char *text, size_t n)
+static void turn(struct conversation *c, const char *text, size_t n)
 {
     struct ds4_error e = {0};
-    struct generate_result r = {0};
-    const size_t before = c->history.n;
-    enum ds4_think used = c->o->sampling.think;
-    generate_reset_interrupt();
-    int rc = turn_tokens(c->g, c->o, text, n, &c->history, &used, &e);
-    if (!rc && !c->noted) options_note_thinking(c->o, used), c->noted = true;
-    if (!rc && c->history.n >= (size_t)c->o->runtime.ctx) {
-        rc = DS4_E_LIMIT;
-        snprintf(e.message, sizeof e.message, "the conversation does not fit into %d tokens; start with a larger --ctx",
-                 c->o->runtime.ctx);
-    }
-    if (!rc) rc = generate_answer(c->g, c->s, c->o, used != DS4_THINK_OFF, &c->history, &r, &e);
-    if (rc || !r.generated) {
-        c->history.n = before;
-        if (rc) program_say("ds4", "%s", e.message);
+    struct generate_result r;
+    if (conversation_turn(c, text, n, &r, &e)) {
+        program_say("ds4", "%s", e.message);
         return;
     }
+    print_end(c, &r);
+    if (!r.generated) return;
     generate_print_speed(&r);
+    print_meter(c);
+}
+
+/* ---------------------------------------------------------------- lines */
+
+/* True if the program is to end. */
+static bool command(struct conversation *c, const char *text)
+{
+    struct ds4_error e = {0};
+    struct chat_request r = {0};
+    if (chat_command(c, text, &r, &e))
+        program_say("ds4", "%s", e.message);
+    else if (r.say)
+        turn(c, r.say, r.n_say);
+    mem_free(r.say);
+    return r.leave;
+}
+
+static bool is_empty(const struct str *text)
+{
+    return strspn(str_c(text), " \t\n") == text->n;
+}
+
+static bool take_line(struct conversation *c, struct line_input *in, const struct str *text)
+{
+    if (is_empty(text)) return false;
+    line_input_remember(in, str_c(text));
+    if (chat_is_command(text->p, text->n)) return command(c, text->p);
+    turn(c, text->p, text->n);
+    return false;
+}
+
+static void lines(struct conversation *c, struct line_input *in)
+{
+    struct str text = {0};
+    for (bool leave = false; !leave;) {
+        fflush(stdout);
+        const enum line_result result = line_input_read(in, "ds4> ", &text);
+        if (result == LINE_TEXT)
+            leave = take_line(c, in, &text);
+        else if (result == LINE_END)
+            leave = true;
+        else if (is_empty(&text))
+            fputs("(Ctrl-D or /quit leaves)\n", stderr);
+    }
+    str_free(&text);
 }
 
 int talk_run(ds4_engine *g, const struct options *o, struct ds4_error *e)
 {
-    struct talk c = {.g = g, .o = o};
-    int rc = resume_begin(g, o, &c.s, &c.history, e);
-    const size_t before = c.history.n;
+    struct conversation c;
+    const int rc = conversation_begin(&c, g, o, e);
     if (rc) return rc;
-    use_utf8();
-    EditLine *el = el_init("ds4", stdin, stdout, stderr);
-    History *lines = history_init();
-    HistEvent event;
-    history(lines, &event, H_SETSIZE, 512);
-    el_set(el, EL_PROMPT, prompt_text);
-    el_set(el, EL_EDITOR, "emacs");
-    el_set(el, EL_HIST, history, lines);
-    el_set(el, EL_BIND, "^@", "em-delete-or-list", NULL); /* a Ctrl-D that came before the line was read */
-    el_set(el, EL_SIGNAL, 1);
-    generate_catch_interrupts();
-    sigset_t resizes;
-    sigemptyset(&resizes);
-    sigaddset(&resizes, SIGWINCH);
-    sigprocmask(SIG_BLOCK, &resizes, NULL);
-    puts("Type a question; the end of input (Ctrl-D) leaves, Ctrl-C stops an answer.");
-    const char *line;
-    int n;
-    while ((line = read_line(el, &n)) || generate_interrupted()) {
-        if (!line) putchar('\n');
-        if (!line) continue;
-        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r')) n--;
-        if (!n) continue;
-        history(lines, &event, H_ENTER, line);
-        turn(&c, line, (size_t)n);
-    }
-    putchar('\n');
-    history_end(lines);
-    el_end(el);
-    rc = resume_end(c.s, o, &c.history, before, e);
-    ds4_session_free(c.s);
-    ds4_tokens_free(&c.history);
-    return rc;
+    options_note_thinking(&c.o, turn_thinking(g, &c.o));
+    puts("Type a question, or one of these:");
+    chat_commands_print(stdout);
+    terminal_begin();
+    struct line_input *in = line_input_open();
+    lines(&c, in);
+    line_input_close(in);
+    return conversation_end(&c, e);
 }

@@ -4,6 +4,8 @@
 #include "ds4.h"
 
 void token_list_add(struct ds4_tokens *t, int32_t id);
+/* Bytes of the longest token: a text of n times as many has more than n tokens. */
+size_t token_longest(const ds4_engine *g);
 /* The most probable token, the lowest id on ties. */
 int32_t token_greedy(const float *logits, int n_vocab);
 

@@ -143,14 +143,27 @@ static bool fits(const struct ds4_memory_plan *p)
     return !p->available || p->total <= p->available;
 }
 
+/* Everything in it that depends on the context. */
+static void plan_context(const struct ds4_engine *g, int ctx, struct ds4_memory_plan *p)
+{
+    p->ctx = ctx;
+    p->scratch = buffer_bytes(g, p->sessions) + work_bytes(g, ctx);
+    p->session = engine_session_bytes(g, ctx);
+    p->anchors = g->anchor_bytes;
+    p->total = base_bytes(g, ctx) + (uint64_t)p->sessions * (p->session + p->anchors);
+}
+
+void ds4_engine_plan_for(const ds4_engine *g, int ctx, struct ds4_memory_plan *plan)
+{
+    *plan = g->plan;
+    plan_context(g, ctx, plan);
+}
+
 int engine_plan_make(struct ds4_engine *g, struct err *e)
 {
     struct ds4_memory_plan *p = &g->plan;
     weight_bytes(g, p);
-    p->scratch = buffer_bytes(g, p->sessions) + work_bytes(g, p->ctx);
-    p->session = engine_session_bytes(g, p->ctx);
-    p->anchors = g->anchor_bytes;
-    p->total = base_bytes(g, p->ctx) + (uint64_t)p->sessions * (p->session + p->anchors);
+    plan_context(g, p->ctx, p);
     return fits(p) || g->report_only ? 0 : refuse(g, e);
 }
 

@@ -1,18 +1,13 @@
 /* ds4 as a program, on the demo model: messages and exit statuses, what never depends on how it is run, standard
- * streams that are closed or full, and the chat on a terminal. */
+ * streams that are closed or full, and sessions on file. The chat is test_chat.c's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "../support/demo_model.h"
 #include "../support/shell_run.h"
@@ -155,6 +150,15 @@ static void speed(void **state)
     shell_expect("$DS4 -p hi --temp 0 -n 2 2>&1 >/dev/null | grep -v ' 0.00 t/s'", 0, "prefill: ");
 }
 
+/* Without a terminal: a line for every chunk of a prompt that takes its time. */
+static void progress(void **state)
+{
+    shell_expect("$DS4 --raw -p \"$(seq -s ' ' 100)\" --prefill-chunk 128 -n 1 2>&1 >/dev/null", 0,
+                 "processing 200 input tokens: 0/200 (0%)\nprocessing 200 input tokens: 128/200 (64%)\n"
+                 "processing 200 input tokens: 200/200 (100%)\nprefill: ");
+    shell_expect("$DS4 -p hi -n 1 2>&1 >/dev/null | grep -c processing", 1, "0\n");
+}
+
 static void tags_in_a_pipe(void **state)
 {
     shell_expect("$DS4 -p 'What is 4 + 5?' --temp 0 2>/dev/null", 0, "</think>4 + 5 = 9\n");
@@ -180,137 +184,6 @@ static void closed_streams(void **state)
         "$DS4 -p hi -v --logits-out $FOLDER/a 2>/dev/null && $DS4 -p hi -v --logits-out $FOLDER/b <&- >&- 2>&-; "
         "cmp $FOLDER/a $FOLDER/b && echo same",
         0, "same");
-}
-
-/* ---------------------------------------------------------------- the chat */
-
-/* A program on a pseudo terminal. */
-struct terminal {
-    int fd;
-    pid_t pid;
-    struct str seen;
-};
-
-static void resize(struct terminal *t, int rows, int columns)
-{
-    const struct winsize size = {.ws_row = (unsigned short)rows, .ws_col = (unsigned short)columns};
-    assert_int_equal(ioctl(t->fd, TIOCSWINSZ, &size), 0);
-}
-
-/* Skips the test where no pseudo terminal can be had, as in a bare container. */
-static void terminal_start(struct terminal *t, int columns, const char *session)
-{
-    *t = (struct terminal){.fd = posix_openpt(O_RDWR | O_NOCTTY)};
-    const char *name = t->fd >= 0 && !grantpt(t->fd) && !unlockpt(t->fd) ? ptsname(t->fd) : NULL;
-    if (!name || access(name, R_OK | W_OK)) {
-        if (t->fd >= 0) close(t->fd);
-        skip();
-    }
-    resize(t, 24, columns);
-    t->pid = fork();
-    if (t->pid) return;
-    setsid();
-    const int fd = open(name, O_RDWR);
-    ioctl(fd, TIOCSCTTY, 0);
-    for (int i = 0; i < 3; i++) dup2(fd, i);
-    close(t->fd);
-    unsetenv("LC_ALL");
-    setenv("LANG", "C", 1);
-    setenv("TERM", "xterm", 1);
-    execl(TEST_BUILD "/ds4", "ds4", "-m", model, "--temp", "0", "--system", "", "-n", "200",
-          session ? "--session" : (char *)NULL, session, (char *)NULL);
-    _exit(127);
-}
-
-static void type(struct terminal *t, const char *text)
-{
-    assert_int_equal(write(t->fd, text, strlen(text)), (ssize_t)strlen(text));
-}
-
-/* Waits until part has been printed behind what was awaited before; forgets everything up to its end. key, if not NULL,
- * is typed every second until then. */
-static void await_typing(struct terminal *t, const char *part, const char *key)
-{
-    char *at;
-    for (int seconds = 0; !(at = strstr(str_c(&t->seen), part));) {
-        char bytes[1024];
-        struct pollfd p = {.fd = t->fd, .events = POLLIN};
-        if (poll(&p, 1, 1000) > 0) {
-            const ssize_t n = read(t->fd, bytes, sizeof bytes);
-            if (n <= 0) fail_msg("the program ended before \"%s\":\n%s", part, str_c(&t->seen));
-            str_add(&t->seen, bytes, (size_t)n);
-        } else if (++seconds < 60) {
-            if (key) type(t, key);
-        } else {
-            fail_msg("\"%s\" did not come, but:\n%s", part, str_c(&t->seen));
-        }
-    }
-    at += strlen(part);
-    t->seen.n -= (size_t)(at - t->seen.p);
-    memmove(t->seen.p, at, t->seen.n + 1);
-}
-
-static void await(struct terminal *t, const char *part)
-{
-    await_typing(t, part, NULL);
-}
-
-/* Ctrl-D until the program ends, with status 0; one that comes between the prompt and the reading is lost. */
-static void terminal_leave(struct terminal *t)
-{
-    int got;
-    for (int tries = 0; waitpid(t->pid, &got, WNOHANG) == 0; tries++) {
-        char bytes[1024];
-        struct pollfd p = {.fd = t->fd, .events = POLLIN};
-        if (tries == 600) fail_msg("it does not end");
-        if (tries % 10 == 0) type(t, "\004");
-        if (poll(&p, 1, 100) <= 0 || read(t->fd, bytes, sizeof bytes) <= 0) usleep(20000);
-    }
-    assert_true(WIFEXITED(got));
-    assert_int_equal(WEXITSTATUS(got), 0);
-    close(t->fd);
-    str_free(&t->seen);
-}
-
-static void chat(void **state)
-{
-    struct terminal t;
-    terminal_start(&t, 80, NULL);
-    await(&t, "ds4> ");
-    type(&t, "What is 4 + 5?\r");
-    await(&t, "\033[90m"); /* thinking is dim and its tags are hidden */
-    await(&t, "\033[0m\r\n\r\n4 + 5 = 9");
-    await(&t, "ds4> ");
-    type(&t, "half a line");
-    await(&t, "line");
-    await_typing(&t, "\r\nds4> ", "\003"); /* one that does not meet a read is not noticed */
-    type(&t, "Grüße 日本");
-    await(&t, "日本");
-    type(&t, "\025Tell me a story about a fox.\r");
-    await(&t, "\033[90m");
-    type(&t, "\003");
-    await(&t, "generation: ");
-    await(&t, "ds4> ");
-    terminal_leave(&t);
-}
-
-/* Lines still arrive where there is no room to edit them. */
-static void narrow_terminal(void **state)
-{
-    struct terminal t;
-    terminal_start(&t, 80, NULL);
-    await(&t, "ds4> ");
-    resize(&t, 2, 2);
-    type(&t, "What is 4 + 5?\r");
-    await(&t, "= 9");
-    await(&t, "generation: ");
-    type(&t, "What is 3 + 5? 日本\r");
-    await(&t, "generation: ");
-    resize(&t, 24, 80);
-    type(&t, "hi\r");
-    await(&t, "generation: ");
-    await(&t, "ds4> ");
-    terminal_leave(&t);
 }
 
 /* ---------------------------------------------------------------- sessions on file */
@@ -359,47 +232,6 @@ static void session_stays(void **state)
     shell_expect("rm -f $FOLDER/s; " TELL "abc 2>/dev/null >/dev/full; test -e $FOLDER/s || echo none", 0, "none");
 }
 
-/* Two turns of one chat, a chat for each, and two single answers leave the same bytes. */
-static void session_of_a_chat(void **state)
-{
-    struct terminal t;
-    char path[TEMP_PATH + 8];
-    for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s/chat%d", folder, i);
-        terminal_start(&t, 80, path);
-        await(&t, "ds4> ");
-        type(&t, "What is 4 + 5?\r");
-        await(&t, "generation: ");
-        await(&t, "ds4> ");
-        if (i) {
-            terminal_leave(&t);
-            terminal_start(&t, 80, path);
-            await(&t, "going on behind ");
-            await(&t, "ds4> ");
-        }
-        type(&t, "What is 3 + 5?\r");
-        await(&t, "generation: ");
-        await(&t, "ds4> ");
-        terminal_leave(&t);
-    }
-    shell_expect("for q in 4 3; do $DS4 --session $FOLDER/single --system '' --temp 0 -n 200 -p \"What is $q + 5?\" "
-                 "2>/dev/null; done",
-                 0, "9\n");
-    shell_expect("cmp $FOLDER/chat0 $FOLDER/chat1 && cmp $FOLDER/chat0 $FOLDER/single && echo same", 0, "same");
-}
-
-/* A chat in which nothing is said leaves no file. */
-static void session_of_silence(void **state)
-{
-    struct terminal t;
-    char path[TEMP_PATH + 8];
-    snprintf(path, sizeof path, "%s/silence", folder);
-    terminal_start(&t, 80, path);
-    await(&t, "ds4> ");
-    terminal_leave(&t);
-    assert_int_equal(access(path, F_OK), -1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,16 +243,13 @@ int main(void)
         cmocka_unit_test(any_bytes),
         cmocka_unit_test(same_answers),
         cmocka_unit_test(speed),
+        cmocka_unit_test(progress),
         cmocka_unit_test(tags_in_a_pipe),
         cmocka_unit_test(output_that_fails),
         cmocka_unit_test(closed_streams),
-        cmocka_unit_test(chat),
-        cmocka_unit_test(narrow_terminal),
         cmocka_unit_test(session_goes_on),
         cmocka_unit_test(session_messages),
         cmocka_unit_test(session_stays),
-        cmocka_unit_test(session_of_a_chat),
-        cmocka_unit_test(session_of_silence),
     };
     return cmocka_run_group_tests(tests, group_set_up, NULL);
 }
