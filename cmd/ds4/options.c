@@ -78,6 +78,13 @@ static const struct help_section chat_section = {.topic = "commands",
                                                  .row = chat_row,
                                                  .rare = true};
 
+static const struct option file_rows[] = {
+    {"~/.ds4_history", NULL, NULL,
+     "lines typed in the chat, the last 512; where HOME is not set, .ds4_history in the current folder"},
+};
+
+static const struct help_section file_section = {.title = "Files", HELP_ROWS(file_rows), .rare = true};
+
 static const struct help_section diagnostic_section = {
     .topic = "diagnostics",
     .title = "Checks and diagnostics",
@@ -97,6 +104,7 @@ static const struct help_part parts[] = {
     {&help_on_help},
     {&help_on_status},
     {&help_on_environment},
+    {&file_section},
 };
 
 static const struct help_example examples[] = {

@@ -198,6 +198,10 @@ static void topics(void **state)
     expect_part(str_c(&all), "\n  --prefill-chunk N ");
     expect_part(str_c(&all), "\n  --decode-consistency N ");
     expect_part(str_c(&all), "\n  143 ");
+    expect_part(str_c(&all), "\n  ~/.ds4_history                 lines ");
+    output(&said, DS4 " --help commands");
+    expect_part(str_c(&said), "\n  /ctx [N]                       show ");
+    expect_part(str_c(&said), "\n  Ctrl-D                         leave");
     output(&all, GGUF " --help all");
     expect_part(str_c(&all), "\nUsage: ds4-gguf convert ");
     expect_part(str_c(&all), "\n  --preset NAME ");
@@ -278,6 +282,9 @@ static void colours(void **state)
     expect_equal(str_c(&words), str_c(&shown));
     on_terminal(&said, 100, "unset NO_COLOR; TERM=xterm " DS4 " --help sessions");
     expect_part(str_c(&said), "\n\033[38;5;179mA session file ");
+    on_terminal(&said, 100, "unset NO_COLOR; TERM=xterm " DS4 " --help commands");
+    expect_part(str_c(&said), "\033[1;38;5;203mInteractive commands:\033[0m\n");
+    expect_part(str_c(&said), "\n  \033[38;5;81m/read\033[0m \033[1;38;5;231mFILE\033[0m \033[38;5;240m|\033[0m ");
     on_terminal(&said, 100, "unset NO_COLOR; TERM=xterm " DS4 " --help");
     expect_part(str_c(&said), "\n  \033[38;5;81mModel, memory and speed\033[0m   --help runtime\n");
     expect_part(str_c(&said), "\n  \033[38;5;114mPrompt and answer\033[0m         --help prompt\n");
@@ -558,6 +565,9 @@ static void manual_pages(void **state)
     }
     output(&said, DS4 " --help man | groff -man -Tascii -rLL=200n -P-cbou");
     expect_part(str_c(&said), "\n       --effort-mapping file|preview|late\n");
+    expect_part(str_c(&said), "\nINTERACTIVE COMMANDS\n");
+    expect_part(str_c(&said), "\n       /read FILE\n");
+    expect_part(str_c(&said), "\nFILES\n       ~/.ds4_history\n");
     expect_part(str_c(&said), "ds4 -m model.gguf -p \"Why is the sky blue?\" --nothink --temp 0\n");
     str_free(&said);
     str_free(&help);
