@@ -1,5 +1,6 @@
 /* Hash map with open addressing and linear probing. Keys come from files, so the hash is SipHash-1-3 with a key of its
- * own per map: nobody can prepare a file whose keys all collide. */
+ * own per map: nobody can prepare a file whose keys all collide; and slots lie in pieces, so that many keys need much
+ * memory but no large block of it. */
 #include "base/strmap.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -13,11 +14,18 @@ struct slot {
     uint64_t hash; /* 0 = free */
 };
 
+enum { PIECE = 1024 }; /* slots of a piece, but of the only one of a small map */
+
 struct strmap {
-    struct slot *slot; /* [cap] */
+    struct slot **piece;
     size_t cap, count; /* cap a power of two, count <= 3/4 cap */
     uint64_t seed[2];
 };
+
+static struct slot *slot_at(const struct strmap *m, size_t i)
+{
+    return &m->piece[i / PIECE][i % PIECE];
+}
 
 static uint64_t rotl(uint64_t x, int n)
 {
@@ -67,14 +75,27 @@ static uint64_t hash_of(const struct strmap *m, const char *key, size_t n)
 static struct slot *find(const struct strmap *m, uint64_t hash, const char *key, size_t n)
 {
     for (size_t i = hash & (m->cap - 1);; i = (i + 1) & (m->cap - 1)) {
-        struct slot *s = &m->slot[i];
+        struct slot *s = slot_at(m, i);
         if (!s->hash || (s->hash == hash && s->n == n && (!n || !memcmp(s->key, key, n)))) return s;
     }
 }
 
-static struct slot *slots_new(size_t cap)
+static void pieces_free(struct slot **piece, size_t cap)
 {
-    return cap <= SIZE_MAX / sizeof(struct slot) ? mem_try(cap * sizeof(struct slot)) : NULL;
+    for (size_t i = 0; piece && i < cap; i += PIECE) mem_free(piece[i / PIECE]);
+    mem_free(piece);
+}
+
+static struct slot **pieces_new(size_t cap)
+{
+    struct slot **piece = mem_try((cap / PIECE + 1) * sizeof *piece);
+    for (size_t i = 0; piece && i < cap; i += PIECE) {
+        piece[i / PIECE] = mem_try((cap < PIECE ? cap : PIECE) * sizeof **piece);
+        if (piece[i / PIECE]) continue;
+        pieces_free(piece, cap);
+        return NULL;
+    }
+    return piece;
 }
 
 struct strmap *strmap_new(size_t n_expected)
@@ -83,10 +104,10 @@ struct strmap *strmap_new(size_t n_expected)
     if (!m) return NULL;
     m->cap = 16;
     while (m->cap - m->cap / 4 < n_expected && m->cap <= SIZE_MAX / 4) m->cap *= 2;
-    m->slot = slots_new(m->cap);
+    m->piece = pieces_new(m->cap);
     m->seed[0] = clock_ns();
-    m->seed[1] = (uintptr_t)m->slot;
-    if (m->slot) return m;
+    m->seed[1] = (uintptr_t)m->piece;
+    if (m->piece) return m;
     mem_free(m);
     return NULL;
 }
@@ -94,20 +115,22 @@ struct strmap *strmap_new(size_t n_expected)
 void strmap_free(struct strmap *m)
 {
     if (!m) return;
-    mem_free(m->slot);
+    pieces_free(m->piece, m->cap);
     mem_free(m);
 }
 
 static int grow(struct strmap *m)
 {
     const struct strmap old = *m;
-    struct slot *const wider = slots_new(old.cap * 2);
+    struct slot **const wider = old.cap <= SIZE_MAX / 2 ? pieces_new(old.cap * 2) : NULL;
     if (!wider) return ERR_MEMORY;
-    m->slot = wider;
+    m->piece = wider;
     m->cap = old.cap * 2;
-    for (size_t i = 0; i < old.cap; i++)
-        if (old.slot[i].hash) *find(m, old.slot[i].hash, old.slot[i].key, old.slot[i].n) = old.slot[i];
-    mem_free(old.slot);
+    for (size_t i = 0; i < old.cap; i++) {
+        const struct slot *s = slot_at(&old, i);
+        if (s->hash) *find(m, s->hash, s->key, s->n) = *s;
+    }
+    pieces_free(old.piece, old.cap);
     return 0;
 }
 
