@@ -65,6 +65,7 @@ const struct file_map *gguf_map(const struct gguf *g); /* NULL after gguf_parse 
 uint64_t gguf_n_kv(const struct gguf *g);
 const struct gguf_kv *gguf_kv_at(const struct gguf *g, uint64_t i);
 const struct gguf_kv *gguf_kv_find(const struct gguf *g, const char *key);
+const struct gguf_kv *gguf_kv_find_str(const struct gguf *g, const struct gguf_str *key);
 uint64_t gguf_n_tensors(const struct gguf *g);
 const struct gguf_tensor *gguf_tensor_at(const struct gguf *g, uint64_t i);
 const struct gguf_tensor *gguf_tensor_find(const struct gguf *g, const char *name, uint64_t n);
@@ -77,6 +78,9 @@ int gguf_i64(const struct gguf_kv *kv, uint64_t i, int64_t *v, struct err *e);
 int gguf_f64(const struct gguf_kv *kv, uint64_t i, double *v, struct err *e);
 int gguf_bool(const struct gguf_kv *kv, uint64_t i, bool *v, struct err *e);
 int gguf_string(const struct gguf_kv *kv, uint64_t i, struct gguf_str *v, struct err *e);
+
+/* What a value is, for messages: "u32", "array of string". */
+const char *gguf_kind(const struct gguf_kv *kv, char text[32]);
 
 /* Writer (spec 1.4): metadata in the order given, then tensors in the order declared, offsets computed, atomic rename.
  * Sticky error: after the first failure calls do nothing and gguf_writer_finish returns it. */

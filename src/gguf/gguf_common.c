@@ -64,10 +64,14 @@ static int check_row(struct gguf_tensor *t, uint64_t n_rows, struct err *e)
     return 0;
 }
 
+int gguf_dims_check(uint64_t n_dims, struct err *e)
+{
+    if (n_dims <= GGUF_MAX_DIMS) return 0;
+    return err_set(e, ERR_FORMAT, "n_dims = %" PRIu64 "; 0 to %d are allowed", n_dims, GGUF_MAX_DIMS);
+}
+
 int gguf_tensor_measure(struct gguf_tensor *t, struct err *e)
 {
-    if (t->n_dims < 0 || t->n_dims > GGUF_MAX_DIMS)
-        return err_set(e, ERR_FORMAT, "n_dims = %d; 0 to %d are allowed", t->n_dims, GGUF_MAX_DIMS);
     uint64_t n = 1;
     for (int d = 0; d < t->n_dims; d++) {
         if (!t->ne[d] || t->ne[d] > INT64_MAX)

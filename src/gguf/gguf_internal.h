@@ -20,8 +20,10 @@ struct gguf_shown {
 };
 struct gguf_shown gguf_show(const char *p, uint64_t n);
 
-/* Checks n_dims, ne and (where the type is known) the row length; sets bytes. Nothing of t but these and type is used.
- */
+/* A tensor has at most GGUF_MAX_DIMS dims. */
+int gguf_dims_check(uint64_t n_dims, struct err *e);
+/* Checks ne[0..n_dims) and (where the type is known) the row length; sets the rest of ne, and bytes. n_dims is good;
+ * nothing of t but these and type is used. */
 int gguf_tensor_measure(struct gguf_tensor *t, struct err *e);
 
 /* An alignment must be a power of two. */

@@ -137,12 +137,8 @@ static bool is_integer(const struct gguf_kv *kv)
 static int check_shapes(const struct gguf *a, const struct gguf *b, const char *prefix, struct err *e)
 {
     for (uint64_t i = 0; i < gguf_n_kv(a); i++) {
-        const struct gguf_kv *x = gguf_kv_at(a, i), *y = NULL;
+        const struct gguf_kv *x = gguf_kv_at(a, i), *y = gguf_kv_find_str(b, &x->key);
         if (!key_begins(x, prefix) || !is_integer(x)) continue;
-        for (uint64_t k = 0; k < gguf_n_kv(b) && !y; k++) {
-            const struct gguf_kv *kv = gguf_kv_at(b, k);
-            if (kv->key.n == x->key.n && memcmp(kv->key.p, x->key.p, (size_t)x->key.n) == 0) y = kv;
-        }
         if (y && !same_value(x, y))
             return err_set(e, ERR_MODEL, "%s and %s are not of one model: key %.*s differs", gguf_path(a), gguf_path(b),
                            (int)(x->key.n < 200 ? x->key.n : 200), x->key.p);

@@ -1,28 +1,27 @@
 /* Reader: header, metadata records, tensor records (byte tables: spec gguf-and-quants 1.1).
  *
- * One cursor walks the file once; take() is the only way to bytes and keeps every read inside the file. Tables grow
- * with the records that were actually found. Errors are sticky in the cursor; the sentence gets its context (file,
- * record, name) once, at the end. */
+ * One cursor walks the file once; take() is the only way to bytes and keeps every read inside the file. Tables grow, in
+ * small pieces, with the records that were actually found. Errors are sticky in the cursor; the sentence gets its
+ * context (file, record, name) once, at the end. */
 #include "gguf/gguf.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/pile.h"
 #include "base/strmap.h"
 #include "gguf/gguf_internal.h"
 
 /* Smallest records: key or name length + 1 byte of key, type + 1 byte of value; n_dims, type, offset. */
-enum { HEADER_BYTES = 24, MIN_KV_BYTES = 8 + 1 + 4 + 1, MIN_TENSOR_BYTES = 8 + 4 + 4 + 8, FIRST_CAP = 64 };
+enum { HEADER_BYTES = 24, MIN_KV_BYTES = 8 + 1 + 4 + 1, MIN_TENSOR_BYTES = 8 + 4 + 4 + 8 };
 
 struct gguf {
     const uint8_t *data;
     uint64_t size;
     char *name;
-    struct file_map *map; /* NULL: the caller's memory */
-    struct gguf_kv *kv;
-    struct gguf_tensor *tensor;
-    uint64_t n_kv, n_tensors;    /* complete records */
+    struct file_map *map;        /* NULL: the caller's memory */
+    struct pile kv, tensor;      /* struct gguf_kv, struct gguf_tensor */
     struct strmap *keys, *names; /* to indices */
 };
 
@@ -85,21 +84,13 @@ static struct gguf_str take_label(struct cursor *c, const char *field)
     return s;
 }
 
-/* Makes room for element n of a table of elements of `bytes`; the table's capacity is the next power of two. */
-static bool widen(struct cursor *c, void **table, uint64_t n, size_t bytes)
+/* The next element of a table, or NULL and an error. */
+static void *add_record(struct cursor *c, struct pile *table)
 {
-    if (c->err.code) return false;
-    if (n && (n < FIRST_CAP || (n & (n - 1)))) return true;
-    const uint64_t cap = n ? n * 2 : FIRST_CAP;
-    void *wider = cap <= SIZE_MAX / bytes ? mem_try((size_t)cap * bytes) : NULL;
-    if (!wider) {
-        err_set(&c->err, ERR_MEMORY, "no memory for a table of %" PRIu64 " records", cap);
-        return false;
-    }
-    if (n) memcpy(wider, *table, (size_t)n * bytes);
-    mem_free(*table);
-    *table = wider;
-    return true;
+    void *record = c->err.code ? NULL : pile_add(table);
+    if (!record && !c->err.code) err_set(&c->err, ERR_MEMORY, "no memory for record %" PRIu64, c->i);
+    c->label = (struct gguf_str){0};
+    return record;
 }
 
 static void note_name(struct cursor *c, struct strmap *map, struct gguf_str name, const char *field)
@@ -116,7 +107,8 @@ static void note_name(struct cursor *c, struct strmap *map, struct gguf_str name
 static void read_header(struct cursor *c)
 {
     if (left(c) < HEADER_BYTES) {
-        err_set(&c->err, ERR_FORMAT, "the file has %" PRIu64 " bytes; a GGUF header has %d", left(c), HEADER_BYTES);
+        err_set(&c->err, ERR_FORMAT, "the file has %" PRIu64 " byte%s; a GGUF header has %d", left(c),
+                left(c) == 1 ? "" : "s", HEADER_BYTES);
         return;
     }
     const uint8_t *magic = take(c, 4, "magic");
@@ -224,12 +216,10 @@ static void read_kv(struct cursor *c, struct gguf_kv *kv)
 
 static void read_metadata(struct cursor *c)
 {
-    struct gguf *g = c->g;
     c->part = IN_KV;
-    for (c->i = 0; c->i < c->n_kv && widen(c, (void **)&g->kv, c->i, sizeof *g->kv); c->i++) {
-        c->label = (struct gguf_str){0};
-        g->n_kv = c->i + 1;
-        read_kv(c, &g->kv[c->i]);
+    for (c->i = 0; c->i < c->n_kv; c->i++) {
+        struct gguf_kv *kv = add_record(c, &c->g->kv);
+        if (kv) read_kv(c, kv);
         if (c->err.code) return;
     }
 }
@@ -239,7 +229,7 @@ static uint64_t read_alignment(struct cursor *c)
     uint64_t align = GGUF_DEFAULT_ALIGN;
     const struct gguf_kv *kv = c->err.code ? NULL : gguf_kv_find(c->g, GGUF_ALIGN_KEY);
     if (!kv) return align;
-    c->i = (uint64_t)(kv - c->g->kv);
+    strmap_get(c->g->keys, kv->key.p, (size_t)kv->key.n, &c->i);
     c->label = kv->key;
     if (kv->type == GGUF_ARRAY)
         err_set(&c->err, ERR_FORMAT, "an array; it must be one integer");
@@ -253,9 +243,9 @@ static void read_tensor(struct cursor *c, struct gguf_tensor *t, uint64_t align)
     t->name = take_label(c, "name");
     note_name(c, c->g->names, t->name, "name");
     const uint64_t n_dims = take_number(c, 4, "n_dims");
-    t->n_dims = n_dims > INT32_MAX ? INT32_MAX : (int)n_dims;
-    for (int d = 0; d < GGUF_MAX_DIMS; d++) t->ne[d] = d < t->n_dims ? take_number(c, 8, "dims") : 1;
-    if (t->n_dims > GGUF_MAX_DIMS) gguf_tensor_measure(t, &c->err); /* what follows is not where it seems to be */
+    if (!c->err.code && gguf_dims_check(n_dims, &c->err)) return;
+    t->n_dims = (int)n_dims;
+    for (int d = 0; d < t->n_dims; d++) t->ne[d] = take_number(c, 8, "dims");
     t->type = (uint32_t)take_number(c, 4, "type");
     t->offset = take_number(c, 8, "offset");
     if (c->err.code || gguf_tensor_measure(t, &c->err)) return;
@@ -266,15 +256,18 @@ static void read_tensor(struct cursor *c, struct gguf_tensor *t, uint64_t align)
 
 static void read_tensors(struct cursor *c, uint64_t align)
 {
-    struct gguf *g = c->g;
     if (c->err.code) return;
     c->part = IN_TENSOR;
-    for (c->i = 0; c->i < c->n_tensors && widen(c, (void **)&g->tensor, c->i, sizeof *g->tensor); c->i++) {
-        c->label = (struct gguf_str){0};
-        g->n_tensors = c->i + 1;
-        read_tensor(c, &g->tensor[c->i], align);
+    for (c->i = 0; c->i < c->n_tensors; c->i++) {
+        struct gguf_tensor *t = add_record(c, &c->g->tensor);
+        if (t) read_tensor(c, t, align);
         if (c->err.code) return;
     }
+}
+
+static struct gguf_tensor *tensor(const struct gguf *g, uint64_t i)
+{
+    return pile_at(&g->tensor, i);
 }
 
 /* A tensor of unknown type has at least one byte. */
@@ -287,7 +280,7 @@ static void at_tensor(struct cursor *c, uint64_t i)
 {
     c->part = IN_TENSOR;
     c->i = i;
-    c->label = c->g->tensor[i].name;
+    c->label = tensor(c->g, i)->name;
 }
 
 /* Makes offsets absolute and compares the end that they state with the file's. Returns the first tensor that is not
@@ -295,11 +288,11 @@ static void at_tensor(struct cursor *c, uint64_t i)
 static uint64_t place_tensors(struct cursor *c, uint64_t align, uint64_t *end)
 {
     struct gguf *g = c->g;
-    uint64_t start, missing = g->n_tensors;
+    uint64_t start, missing = g->tensor.n;
     *end = 0;
     if (!u64_align_up(c->at, align, &start)) start = UINT64_MAX;
-    for (uint64_t i = 0; i < g->n_tensors; i++) {
-        struct gguf_tensor *t = &g->tensor[i];
+    for (uint64_t i = 0; i < g->tensor.n; i++) {
+        struct gguf_tensor *t = tensor(g, i);
         uint64_t last;
         if (!u64_add(t->offset, start, &t->offset) || !u64_add(t->offset, extent(t), &last)) {
             at_tensor(c, i);
@@ -317,13 +310,13 @@ static void check_inside(struct cursor *c, uint64_t align)
     uint64_t end;
     if (c->err.code) return;
     const uint64_t missing = place_tensors(c, align, &end);
-    if (c->err.code || missing == c->g->n_tensors) return;
-    const struct gguf_str name = c->g->tensor[missing].name;
+    if (c->err.code || missing == c->g->tensor.n) return;
+    const struct gguf_tensor *t = tensor(c->g, missing);
     c->part = IN_FILE;
     err_set(&c->err, ERR_FORMAT,
-            "header says %" PRIu64 " bytes, file has %" PRIu64
-            ": the download is incomplete (tensor %s is the first that is not whole)",
-            end, c->g->size, gguf_show(name.p, name.n).text);
+            "header says %" PRIu64 " bytes, file has %" PRIu64 ": the download is incomplete (tensor %s, bytes %" PRIu64
+            " to %" PRIu64 ", is the first that is not whole)",
+            end, c->g->size, gguf_show(t->name.p, t->name.n).text, t->offset, t->offset + extent(t) - 1);
 }
 
 struct span {
@@ -340,18 +333,21 @@ static int by_begin(const void *a, const void *b)
 static void check_overlap(struct cursor *c)
 {
     const struct gguf *g = c->g;
-    if (c->err.code || !g->n_tensors) return;
-    struct span *s = mem_try((size_t)g->n_tensors * sizeof *s);
+    const uint64_t n = g->tensor.n;
+    if (c->err.code || !n) return;
+    struct span *s = mem_try((size_t)n * sizeof *s);
     if (!s) {
-        err_set(&c->err, ERR_MEMORY, "no memory to compare the places of %" PRIu64 " tensors", g->n_tensors);
+        err_set(&c->err, ERR_MEMORY, "no memory to compare the places of %" PRIu64 " tensors", n);
         return;
     }
-    for (uint64_t i = 0; i < g->n_tensors; i++)
-        s[i] = (struct span){g->tensor[i].offset, g->tensor[i].offset + extent(&g->tensor[i]), i};
-    qsort(s, (size_t)g->n_tensors, sizeof *s, by_begin);
-    for (uint64_t i = 1; i < g->n_tensors && !c->err.code; i++) {
+    for (uint64_t i = 0; i < n; i++) {
+        const struct gguf_tensor *t = tensor(g, i);
+        s[i] = (struct span){t->offset, t->offset + extent(t), i};
+    }
+    qsort(s, (size_t)n, sizeof *s, by_begin);
+    for (uint64_t i = 1; i < n && !c->err.code; i++) {
         if (s[i].begin >= s[i - 1].end) continue;
-        const struct gguf_str other = g->tensor[s[i - 1].i].name;
+        const struct gguf_str other = tensor(g, s[i - 1].i)->name;
         at_tensor(c, s[i].i);
         err_set(&c->err, ERR_FORMAT,
                 "its data at byte %" PRIu64 " begins inside that of tensor %s (bytes %" PRIu64 " to %" PRIu64
@@ -402,6 +398,8 @@ static int open_bytes(const uint8_t *data, uint64_t n, const char *name, struct 
 {
     struct gguf *g = mem_alloc(sizeof *g);
     *g = (struct gguf){.data = data, .size = n, .name = mem_strdup(name), .map = map};
+    g->kv.bytes = sizeof(struct gguf_kv);
+    g->tensor.bytes = sizeof(struct gguf_tensor);
     const int rc = parse(g, e);
     if (rc)
         gguf_close(g);
@@ -427,9 +425,9 @@ int gguf_parse(const void *data, uint64_t n, const char *name, struct gguf **out
 void gguf_close(struct gguf *g)
 {
     if (!g) return;
-    for (uint64_t i = 0; i < g->n_kv; i++) mem_free((void *)(uintptr_t)g->kv[i].str_at);
-    mem_free(g->kv);
-    mem_free(g->tensor);
+    for (uint64_t i = 0; i < g->kv.n; i++) mem_free((void *)(uintptr_t)gguf_kv_at(g, i)->str_at);
+    pile_free(&g->kv);
+    pile_free(&g->tensor);
     strmap_free(g->keys);
     strmap_free(g->names);
     file_map_close(g->map);
@@ -459,32 +457,37 @@ const struct file_map *gguf_map(const struct gguf *g)
 
 uint64_t gguf_n_kv(const struct gguf *g)
 {
-    return g->n_kv;
+    return g->kv.n;
 }
 
 const struct gguf_kv *gguf_kv_at(const struct gguf *g, uint64_t i)
 {
-    return i < g->n_kv ? &g->kv[i] : NULL;
+    return i < g->kv.n ? pile_at(&g->kv, i) : NULL;
 }
 
 const struct gguf_kv *gguf_kv_find(const struct gguf *g, const char *key)
 {
+    return gguf_kv_find_str(g, &(struct gguf_str){key, strlen(key)});
+}
+
+const struct gguf_kv *gguf_kv_find_str(const struct gguf *g, const struct gguf_str *key)
+{
     uint64_t i;
-    return strmap_get(g->keys, key, strlen(key), &i) ? &g->kv[i] : NULL;
+    return strmap_get(g->keys, key->p, (size_t)key->n, &i) ? gguf_kv_at(g, i) : NULL;
 }
 
 uint64_t gguf_n_tensors(const struct gguf *g)
 {
-    return g->n_tensors;
+    return g->tensor.n;
 }
 
 const struct gguf_tensor *gguf_tensor_at(const struct gguf *g, uint64_t i)
 {
-    return i < g->n_tensors ? &g->tensor[i] : NULL;
+    return i < g->tensor.n ? tensor(g, i) : NULL;
 }
 
 const struct gguf_tensor *gguf_tensor_find(const struct gguf *g, const char *name, uint64_t n)
 {
     uint64_t i;
-    return n <= SIZE_MAX && strmap_get(g->names, name, (size_t)n, &i) ? &g->tensor[i] : NULL;
+    return n <= SIZE_MAX && strmap_get(g->names, name, (size_t)n, &i) ? tensor(g, i) : NULL;
 }

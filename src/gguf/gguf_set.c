@@ -6,6 +6,8 @@
 #include "gguf/gguf_set_internal.h"
 #include "gguf/shard_name.h"
 
+enum { MOST_SHARDS = 65535 }; /* split.* are numbers of 16 bits */
+
 static const char *last_part(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -27,8 +29,8 @@ static int open_file(const char *path, struct gguf **g, struct err *e)
     return rc;
 }
 
-/* A number of the split set; *there false: the file does not have it. */
-static int split_number(const struct gguf *g, const char *key, uint64_t *v, bool *there, struct err *e)
+/* A number of the split set, at most `most`; *there false: the file does not have it. */
+static int split_number(const struct gguf *g, const char *key, uint64_t most, uint64_t *v, bool *there, struct err *e)
 {
     const struct gguf_kv *kv = gguf_kv_find(g, key);
     *v = 0;
@@ -36,29 +38,30 @@ static int split_number(const struct gguf *g, const char *key, uint64_t *v, bool
     if (!kv) return 0;
     int rc = kv->type == GGUF_ARRAY ? err_set(e, ERR_FORMAT, "key %s is an array; it must be one integer", key)
                                     : gguf_u64(kv, 0, v, e);
+    if (rc == 0 && *v > most)
+        rc = err_set(e, ERR_MODEL, "%s = %" PRIu64 " is not supported (only 0 to %" PRIu64 ")", key, *v, most);
     if (rc) err_wrap(e, "%s", gguf_path(g));
     return rc;
 }
 
-/* 0: the file does not say. */
-static int split_count(const struct gguf *g, uint64_t *n, struct err *e)
+static int split_count(const struct gguf *g, uint64_t *n, bool *there, struct err *e)
 {
-    bool there;
-    return split_number(g, "split.count", n, &there, e);
+    return split_number(g, "split.count", MOST_SHARDS, n, there, e);
 }
 
 /* What the file says of itself against its name. */
 static int check_shard(const struct gguf *g, int i, int n, struct err *e)
 {
     uint64_t no, count;
-    bool has_no;
-    int rc = split_number(g, "split.no", &no, &has_no, e);
-    if (rc == 0) rc = split_count(g, &count, e);
+    bool has_no, has_count;
+    int rc = split_number(g, "split.no", MOST_SHARDS - 1, &no, &has_no, e);
+    if (rc == 0) rc = split_count(g, &count, &has_count, e);
     if (rc) return rc;
-    if ((!count || count == (uint64_t)n) && (!has_no || no + 1 == (uint64_t)i)) return 0;
+    if ((!has_count || count == (uint64_t)n) && (!has_no || no + 1 == (uint64_t)i)) return 0;
     return err_set(e, ERR_MODEL,
-                   "%s: shard %d says it is %" PRIu64 " of %" PRIu64 "; its name says %d of %d: it is from another set",
-                   gguf_path(g), i, has_no ? no + 1 : (uint64_t)i, count ? count : (uint64_t)n, i, n);
+                   "%s: shard %d says it is %" PRIu64 " of %" PRIu64
+                   " (split.no from 0, split.count); its name says %d of %d: it is from another set",
+                   gguf_path(g), i, has_no ? no + 1 : (uint64_t)i, has_count ? count : (uint64_t)n, i, n);
 }
 
 /* Looks for all of them before any is opened. */
@@ -93,6 +96,9 @@ static int open_shards(struct gguf_set *s, struct gguf *given, const struct shar
     struct str path = {0};
     s->is_split = true;
     int rc = check_shard(given, name->no, name->n, e);
+    if (rc == 0 && name->n > MOST_SHARDS)
+        rc = err_set(e, ERR_MODEL, "%s: its name says it is one of %d shards; at most %d are supported",
+                     gguf_path(given), name->n, MOST_SHARDS);
     if (rc == 0) rc = check_siblings(name, e);
     if (rc == 0) rc = room_for(s, name->n, e);
     for (int i = 1; rc == 0 && i <= name->n; i++) {
@@ -115,13 +121,15 @@ static int open_path(struct gguf_set *s, const char *path, struct err *e)
     struct gguf *g;
     struct shard_name name;
     uint64_t count;
+    bool there;
     int rc = open_file(path, &g, e);
     if (rc) return rc;
-    rc = split_count(g, &count, e);
+    rc = split_count(g, &count, &there, e);
     if (rc == 0 && shard_name_parse(path, &name) && name.n > 1) return open_shards(s, g, &name, e);
     if (rc == 0 && count > 1)
         rc = err_set(e, ERR_MODEL,
-                     "%s says it is one of %" PRIu64 " shards, but is not named PREFIX-00001-of-%05" PRIu64
+                     "%s: split.count says it is one of %" PRIu64
+                     " shards, but it is not named PREFIX-00001-of-%05" PRIu64
                      ".gguf: the others are found by their names; give it its own again",
                      path, count, count);
     if (rc == 0) rc = room_for(s, 1, e);
@@ -137,13 +145,15 @@ static int open_list(struct gguf_set *s, const char *const *paths, int n, struct
     int rc = room_for(s, n, e);
     for (int i = 0; i < n && rc == 0; i++) {
         uint64_t count;
+        bool there;
         rc = open_file(paths[i], &s->file[i], e);
         if (rc) break;
         s->n++;
-        rc = split_count(s->file[i], &count, e);
+        rc = split_count(s->file[i], &count, &there, e);
         if (rc == 0 && count > 1)
             rc = err_set(e, ERR_MODEL,
-                         "%s is one of %" PRIu64 " shards; give one shard alone, the others are found by their names",
+                         "%s: split.count says it is one of %" PRIu64
+                         " shards; give one shard alone, the others are found by their names",
                          paths[i], count);
     }
     return rc;
@@ -175,9 +185,9 @@ static int check_counts(struct gguf_set *s, struct err *e)
 {
     uint64_t n, other;
     bool there, other_there;
-    int rc = split_number(s->file[0], "split.tensors.count", &n, &there, e);
+    int rc = split_number(s->file[0], "split.tensors.count", UINT64_MAX, &n, &there, e);
     for (int i = 1; i < s->n && rc == 0; i++) {
-        rc = split_number(s->file[i], "split.tensors.count", &other, &other_there, e);
+        rc = split_number(s->file[i], "split.tensors.count", UINT64_MAX, &other, &other_there, e);
         if (rc || !there || !other_there || other == n || s->warning[0].n) continue;
         str_printf(&s->warning[0],
                    "%s counts %" PRIu64 " tensors in all shards, the first shard %" PRIu64 ": using the first's",

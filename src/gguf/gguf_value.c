@@ -6,6 +6,12 @@
 #include <string.h>
 #include "gguf/gguf_internal.h"
 
+const char *gguf_kind(const struct gguf_kv *kv, char text[32])
+{
+    snprintf(text, 32, "%s%s", kv->type == GGUF_ARRAY ? "array of " : "", gguf_type_name(kv->elem));
+    return text;
+}
+
 /* "key" or "key"[3], for messages. */
 static int fail_at(const struct gguf_kv *kv, uint64_t i, struct err *e, const char *got, const char *allowed)
 {

@@ -206,7 +206,7 @@ void gguf_declare(struct gguf_writer *w, const char *name, uint32_t type, int n_
     for (int d = 0; d < n_dims && d < GGUF_MAX_DIMS; d++) t.ne[d] = ne[d];
     if (!quant_type(type))
         err_set(&w->err, ERR_ARG, "type %" PRIu32 " is unknown", type);
-    else
+    else if (!gguf_dims_check((uint64_t)n_dims, &w->err))
         gguf_tensor_measure(&t, &w->err);
     if (!w->err.code && (!u64_add(w->next_offset, t.bytes, &w->next_offset) ||
                          !u64_align_up(w->next_offset, w->align, &w->next_offset)))

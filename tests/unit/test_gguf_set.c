@@ -295,6 +295,9 @@ static const struct {
     {2, {EDIT_U32, "split.count", 4}, "shard 2 says it is 2 of 4"},
     {2, {EDIT_U32, "split.no", 2}, "shard 2 says it is 3 of 3"},
     {3, {EDIT_U32, "split.count", 1}, "shard 3 says it is 3 of 1"},
+    {2, {EDIT_U32, "split.count", 0}, "shard 2 says it is 2 of 0 (split.no from 0, split.count); its name says 2 of 3"},
+    {1, {EDIT_U32, "split.count", 65536}, "split.count = 65536 is not supported (only 0 to 65535)"},
+    {2, {EDIT_U32, "split.no", 65535}, "split.no = 65535 is not supported (only 0 to 65534)"},
     {1, {EDIT_I32S, "split.count", 1, 3}, "key split.count is an array"},
     {1, {EDIT_F32, "split.no", 0, 0}, "split.no"},
     {3, {EDIT_NO_TENSORS, "blk.3.attn_q_a."}, " tensors; one is from another download"},
@@ -370,9 +373,9 @@ static void test_other_name(void **state)
     new_stem(stem);
     cut(stem, &form);
     split_path(path, stem, &form, 1, 3);
-    says(two, 2, "is one of 3 shards; give one shard alone");
+    says(two, 2, "split.count says it is one of 3 shards; give one shard alone");
     assert_int_equal(rename(path, stem), 0);
-    refused(stem, "says it is one of 3 shards, but is not named PREFIX-00001-of-00003.gguf");
+    refused(stem, "split.count says it is one of 3 shards, but it is not named PREFIX-00001-of-00003.gguf");
 }
 
 /* A sibling's own fault names that file. */
