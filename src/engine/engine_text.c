@@ -29,10 +29,10 @@ int engine_text_open(struct ds4_engine *g, struct err *e)
     int rc = e->code;
     if (rc == 0)
         rc = bpe_create(t, (size_t)tokens->count, m, (size_t)merges->count, p->specials, p->n_specials, p->pretokenizer,
-                        &g->bpe, e);
+                        p->check, &g->bpe, e);
     mem_free(m);
     mem_free(t);
-    return rc ? rc : p->check(g->bpe, e);
+    return rc;
 }
 
 /* ---------------------------------------------------------------- tokens */

@@ -140,17 +140,28 @@ static void byte_tokens_find(struct bpe *b, const struct strmap *by_text)
     }
 }
 
+/* The space between two texts; NULL: it is not. */
+static const char *space_of(const char *merge, size_t n)
+{
+    return n > 2 ? memchr(merge + 1, ' ', n - 2) : NULL;
+}
+
+bool bpe_is_merge(const char *text, size_t n)
+{
+    return space_of(text, n) != NULL;
+}
+
 /* "left right" -> the rule. Looks the joined text up in buffer, which has room for it. A rule that would make a special
  * token is left out: text must never become one. So is one that names texts that the vocabulary lacks (cut vocabularies
  * keep the full list): it could never apply; *n_idle counts those. */
 static int merge_enter(struct bpe *b, const struct strmap *by_text, const struct bpe_text *merge, uint32_t rank,
                        char *buffer, size_t *n_idle, struct err *e)
 {
-    const char *const space = merge->n > 1 ? memchr(merge->p + 1, ' ', merge->n - 1) : NULL;
+    const char *const space = space_of(merge->p, merge->n);
     const size_t n_left = space ? (size_t)(space - merge->p) : 0;
     const size_t n_right = space ? merge->n - n_left - 1 : 0;
     int32_t left = -1, right = -1, joined = -1;
-    if (n_right == 0)
+    if (!space)
         return err_set(e, ERR_MODEL,
                        "tokenizer: merge %u \"%.*s\" is not two texts with a space between; the vocabulary of the "
                        "model file is damaged",
@@ -185,7 +196,8 @@ static int merges_read(struct bpe *b, const struct strmap *by_text, const struct
 }
 
 int bpe_create(const struct bpe_text *tokens, size_t n_tokens, const struct bpe_text *merges, size_t n_merges,
-               const char *const *specials, size_t n_specials, enum pretokenizer pre, struct bpe **out, struct err *e)
+               const char *const *specials, size_t n_specials, enum pretokenizer pre,
+               int (*check)(const struct bpe *b, struct err *e), struct bpe **out, struct err *e)
 {
     *out = NULL;
     struct bpe *b = mem_alloc(sizeof *b);
@@ -194,8 +206,9 @@ int bpe_create(const struct bpe_text *tokens, size_t n_tokens, const struct bpe_
     if (rc == 0) {
         specials_find(b, by_text, tokens, specials, n_specials);
         byte_tokens_find(b, by_text);
-        rc = bytes_decode(b, tokens, n_tokens, e);
     }
+    if (rc == 0 && check) rc = check(b, e);
+    if (rc == 0) rc = bytes_decode(b, tokens, n_tokens, e);
     if (rc == 0) rc = merges_read(b, by_text, merges, n_merges, e);
     if (rc == 0) rc = presplit_create(pre, &b->split, e);
     strmap_free(by_text);

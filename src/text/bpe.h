@@ -17,10 +17,14 @@ struct bpe_text {
 
 /* tokens[n_tokens]: texts in the byte alphabet; merges[n_merges]: "left right"; specials: texts of the family's special
  * tokens (those that the vocabulary lacks are ignored here; bpe_special says which exist). Of two tokens with the same
- * text the first counts. Merges whose parts or result the vocabulary lacks are ignored with a warning. 0, ERR_MODEL
- * (a merge without a space) or ERR_MEMORY. */
+ * text the first counts. Merges whose parts or result the vocabulary lacks are ignored with a warning. check: asked
+ * once special tokens are known, before anything is said or made for merges; NULL: nothing is asked. 0, ERR_MODEL (a
+ * merge that is none), ERR_MEMORY, or what check returns. */
 int bpe_create(const struct bpe_text *tokens, size_t n_tokens, const struct bpe_text *merges, size_t n_merges,
-               const char *const *specials, size_t n_specials, enum pretokenizer pre, struct bpe **out, struct err *e);
+               const char *const *specials, size_t n_specials, enum pretokenizer pre,
+               int (*check)(const struct bpe *b, struct err *e), struct bpe **out, struct err *e);
+/* True for "left right": two texts with a space between. */
+bool bpe_is_merge(const char *text, size_t n);
 void bpe_free(struct bpe *b);
 
 struct bpe_ids {

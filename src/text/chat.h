@@ -35,7 +35,7 @@ struct prompt_codec {
     size_t n_stops;
     const char *think_open, *think_close; /* texts of the tokens around reasoning */
 
-    /* 0, or ERR_MODEL naming a special token without which the frame cannot be written. Once, at load. */
+    /* 0, or ERR_MODEL naming a special token without which the frame cannot be written. For bpe_create. */
     int (*check)(const struct bpe *b, struct err *e);
     /* The thinking that render will use for these options; callers tell the user when it is not what was asked for. */
     enum chat_thinking (*thinking_used)(const struct chat_options *o);

@@ -96,7 +96,8 @@ void bpe_golden_read(const char *path, struct bpe_golden *g)
     struct bpe_text *special_texts = texts_next(&r, "specials", &n_specials);
     const char **specials = mem_alloc((n_specials + 1) * sizeof *specials);
     for (size_t i = 0; i < n_specials; i++) specials[i] = special_texts[i].p;
-    if (bpe_create(tokens, n_tokens, merges, n_merges, specials, n_specials, PRETOKENIZER_JOYAI, &g->bpe, &e) != 0)
+    if (bpe_create(tokens, n_tokens, merges, n_merges, specials, n_specials, PRETOKENIZER_JOYAI, NULL, &g->bpe, &e) !=
+        0)
         stop(&r, e.msg);
     cases_read(&r, "plain", false, g);
     cases_read(&r, "rendered", true, g);

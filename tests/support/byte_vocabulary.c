@@ -46,7 +46,7 @@ struct byte_vocabulary *byte_vocabulary_new(const char *const *merges, size_t n_
     for (size_t i = 0; i < v->n; i++) tokens[i] = (struct bpe_text){v->text[i], strlen(v->text[i])};
     for (size_t i = 0; i < n_merges; i++) rules[i] = (struct bpe_text){merges[i], strlen(merges[i])};
     struct err e = {0};
-    if (bpe_create(tokens, v->n, rules, n_merges, specials, n_specials, PRETOKENIZER_JOYAI, &v->bpe, &e) != 0) {
+    if (bpe_create(tokens, v->n, rules, n_merges, specials, n_specials, PRETOKENIZER_JOYAI, NULL, &v->bpe, &e) != 0) {
         fprintf(stderr, "byte_vocabulary: %s\n", e.msg);
         exit(2);
     }

@@ -289,11 +289,44 @@ static void test_idle_merges(void **state)
     struct err e = {0};
     struct bpe_ids ids = {0};
     log_to(no_log, NULL, LOG_ERROR);
-    assert_int_equal(bpe_create(tokens, 3, rules, 4, NULL, 0, PRETOKENIZER_JOYAI, &b, &e), 0);
+    assert_int_equal(bpe_create(tokens, 3, rules, 4, NULL, 0, PRETOKENIZER_JOYAI, NULL, &b, &e), 0);
     log_to(NULL, NULL, LOG_WARN);
     assert_int_equal(bpe_encode(b, "aba", 3, &ids, &e), 0);
     expect_ids(&ids, (const int32_t[]){2, 0}, 2);
     bpe_ids_free(&ids);
+    bpe_free(b);
+}
+
+static int n_logged;
+
+static void count_log(void *arg, enum log_level level, const char *subject, const char *text)
+{
+    n_logged++;
+}
+
+static int refuse(const struct bpe *b, struct err *e)
+{
+    return bpe_special(b, "ab") == 2 ? err_set(e, ERR_LIMIT, "refused") : 0;
+}
+
+/* Whoever needs special tokens refuses before merges are looked at, and before anything is said about them. */
+static void test_check(void **state)
+{
+    static const char *const special[] = {"ab"};
+    const struct bpe_text tokens[] = {{"a", 1}, {"b", 1}, {"ab", 2}};
+    const struct bpe_text rules[] = {{"a c", 3}, {"none", 4}};
+    struct bpe *b;
+    struct err e = {0};
+    n_logged = 0;
+    log_to(count_log, NULL, LOG_DEBUG);
+    assert_int_equal(bpe_create(tokens, 3, rules, 2, special, 1, PRETOKENIZER_JOYAI, refuse, &b, &e), ERR_LIMIT);
+    assert_string_equal(e.msg, "refused");
+    assert_null(b);
+    assert_int_equal(n_logged, 0);
+    err_clear(&e);
+    assert_int_equal(bpe_create(tokens, 2, rules, 1, special, 1, PRETOKENIZER_JOYAI, refuse, &b, &e), 0);
+    assert_int_equal(n_logged, 1);
+    log_to(NULL, NULL, LOG_WARN);
     bpe_free(b);
 }
 
@@ -305,7 +338,7 @@ static void test_errors(void **state)
         struct bpe *b;
         struct err e = {0};
         const struct bpe_text merge = {bad[i], strlen(bad[i])};
-        assert_int_equal(bpe_create(tokens, 3, &merge, 1, NULL, 0, PRETOKENIZER_JOYAI, &b, &e), ERR_MODEL);
+        assert_int_equal(bpe_create(tokens, 3, &merge, 1, NULL, 0, PRETOKENIZER_JOYAI, NULL, &b, &e), ERR_MODEL);
         assert_null(b);
         assert_non_null(strstr(e.msg, "merge 0"));
     }
@@ -313,7 +346,7 @@ static void test_errors(void **state)
     struct err e = {0};
     struct bpe_ids ids = {0};
     const struct bpe_text merge = {"a b", 3};
-    assert_int_equal(bpe_create(tokens, 3, &merge, 1, NULL, 0, PRETOKENIZER_JOYAI, &b, &e), 0);
+    assert_int_equal(bpe_create(tokens, 3, &merge, 1, NULL, 0, PRETOKENIZER_JOYAI, NULL, &b, &e), 0);
     assert_int_equal(bpe_encode(b, "ab", 2, &ids, &e), 0);
     assert_int_equal(bpe_encode(b, "ab\nab", 5, &ids, &e), ERR_MODEL);
     assert_non_null(strstr(e.msg, "0x0a"));
@@ -363,6 +396,7 @@ int main(void)
         cmocka_unit_test(test_any_bytes_come_back),
         cmocka_unit_test(test_idle_merges),
         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_check),
         cmocka_unit_test(test_long_runs_are_not_quadratic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

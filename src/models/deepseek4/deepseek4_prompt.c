@@ -177,7 +177,7 @@ static int check(const struct bpe *b, struct err *e)
         if (bpe_special(b, specials[i]) < 0)
             return err_set(
                 e, ERR_MODEL,
-                "the vocabulary has no token \"%s\", which the DeepSeek V4 chat format needs; the model file "
+                "tokenizer.ggml.tokens has no token \"%s\", which the DeepSeek V4 chat format needs; the model file "
                 "was made with another tokenizer",
                 specials[i]);
     return 0;
