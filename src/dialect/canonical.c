@@ -31,7 +31,7 @@ static void note_ignored(struct canonical *c)
         }
         other += (int)gguf_n_tensors(c->files[f]);
     }
-    for (int i = 0; i < c->n_sources; i++) other -= c->sources[i].bound && c->sources[i].part <= 0;
+    for (uint64_t i = 0; i < c->sources.n; i++) other -= source_at(c, i)->bound && source_at(c, i)->part <= 0;
     other -= draft;
     if (draft) dialect_item(&c->ignored, "%d tensors of a draft inside this file (blk.%d)", draft, c->n_layers);
     if (other) dialect_item(&c->ignored, "%d tensors that the model does not use", other);
@@ -39,10 +39,10 @@ static void note_ignored(struct canonical *c)
 
 static int list_bound(struct canonical *c, struct err *e)
 {
-    c->bound = mem_try((size_t)(c->n_sources + 1) * sizeof *c->bound);
-    if (!c->bound) return err_set(e, ERR_MEMORY, "no memory for a list of %d tensors", c->n_sources);
-    for (int i = 0; i < c->n_sources; i++)
-        if (c->sources[i].bound) c->bound[c->n_bound++] = i;
+    c->bound = mem_try((size_t)(c->sources.n + 1) * sizeof *c->bound);
+    if (!c->bound) return err_set(e, ERR_MEMORY, "no memory for a list of %d tensors", (int)c->sources.n);
+    for (uint64_t i = 0; i < c->sources.n; i++)
+        if (source_at(c, i)->bound) c->bound[c->n_bound++] = (int)i;
     return 0;
 }
 
@@ -54,9 +54,9 @@ static int build(struct canonical *c, const struct canonical_options *opt, struc
     if (rc == 0) rc = dialect_map_names(c, e);
     if (rc == 0) rc = dialect_resolve_keys(c, e);
     if (rc == 0) rc = c->family->validate(c, opt, e);
+    if (rc == 0) rc = dialect_check_vocabulary(c, e);
     if (rc == 0) rc = dialect_bind(c, e);
     if (rc == 0) rc = list_bound(c, e);
-    if (rc == 0) rc = dialect_check_vocabulary(c, e);
     if (rc) return rc;
     c->dialect = dialect_whose(c);
     dialect_note_keys(c);
@@ -90,15 +90,31 @@ int canonical_open(const char *const *paths, int n_paths, const struct canonical
     c->n_files = gguf_set_n_files(set);
     rc = list_files(c, &why);
     if (rc == 0) rc = build(c, opt ? opt : &none, &why);
-    if (rc == 0 && canonical_damaged(c, &why)) rc = why.code;
-    const char *named = gguf_path(gguf_set_file(set, 0));
-    if (rc && !strstr(why.msg, dialect_file_name(named))) err_wrap(&why, "%s", named);
-    if (rc) {
+    rc = canonical_refusal(c, rc, &why);
+    if (rc == 0)
+        *out = c;
+    else
         canonical_close(c);
-        return err_set(e, rc, "%s", why.msg);
+    return rc ? err_set(e, rc, "%s", why.msg) : 0;
+}
+
+static bool names_a_file(const struct canonical *c, const char *message)
+{
+    for (int f = 0; f < c->n_files; f++) {
+        const char *path = gguf_path(gguf_set_file(c->set, f));
+        if (strncmp(message, path, strlen(path)) == 0) return true;
     }
-    *out = c;
-    return 0;
+    return false;
+}
+
+int canonical_refusal(const struct canonical *c, int rc, struct err *e)
+{
+    struct err lost = {0};
+    if (c->files && canonical_damaged(c, &lost))
+        *e = lost; /* whatever zeros were taken for */
+    else if (rc && !names_a_file(c, e->msg))
+        err_wrap(e, "%s", gguf_path(gguf_set_file(c->set, 0)));
+    return e->code;
 }
 
 int canonical_check(enum canonical_family f, int n_layers, const struct canonical_given *given, int n,
@@ -120,13 +136,13 @@ int canonical_check(enum canonical_family f, int n_layers, const struct canonica
 void canonical_close(struct canonical *c)
 {
     if (!c) return;
-    for (int i = 0; i < c->n_sources; i++) mem_free(c->sources[i].copy);
+    for (uint64_t i = 0; i < c->sources.n; i++) mem_free(source_at(c, i)->copy);
     for (int i = 0; c->values && i < c->family->n_keys; i++) mem_free(c->values[i].v);
     struct str *const parts[] = {&c->derived, &c->defaults, &c->renamed, &c->split, &c->ignored, &c->warnings};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) str_free(parts[i]);
     strmap_free(c->by_name);
     mem_free(c->bound);
-    mem_free(c->sources);
+    pile_free(&c->sources);
     mem_free(c->values);
     mem_free(c->files);
     gguf_set_close(c->set);
@@ -170,7 +186,7 @@ static const struct source *find_bound(const struct canonical *c, const char *na
         }
     }
     if (!strmap_get(c->by_name, name, n, &i)) return NULL;
-    const struct source *s = &c->sources[i];
+    const struct source *s = source_at(c, i);
     return s->bound && strcmp(s->name, name) == 0 ? s : NULL;
 }
 
@@ -235,7 +251,7 @@ const char *canonical_tensor_at(const struct canonical *c, int i, const struct t
 {
     *view = NULL;
     if (i < 0 || i >= c->n_bound) return NULL;
-    const struct source *s = &c->sources[c->bound[i]];
+    const struct source *s = source_at(c, (uint64_t)c->bound[i]);
     *view = &s->view;
     return s->name;
 }

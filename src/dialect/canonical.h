@@ -85,6 +85,9 @@ int canonical_check(enum canonical_family f, int n_layers, const struct canonica
 
 /* True if a page of one of the model's files was lost while it was used (file truncated, disk error): sets e. */
 bool canonical_damaged(const struct canonical *c, struct err *e);
+/* What the user is told when a load ends with rc and e, which are the model's fault (both 0: it went well): the message
+ * begins with the model's path; a damaged file is the reason for whatever else went wrong. Returns the code. */
+int canonical_refusal(const struct canonical *c, int rc, struct err *e);
 
 /* Short report of spec 13.1, one item a line: dialect, renamed, derived, defaulted, ignored, warnings. */
 void canonical_report(const struct canonical *c, struct str *out);

@@ -1,7 +1,6 @@
-/* From sources to views: presence, shape and type of every tensor of the table; small tensors become copies (spec
- * dialects 4, 13.2). Problems are collected, so that one refusal names up to three of them. */
+/* From sources to views: presence, shape, type and values of every tensor of the table; then small tensors become
+ * copies (spec dialects 4, 13.2). Problems are collected, so that one refusal names up to three of them. */
 #include "dialect/dialect_internal.h"
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/mem.h"
@@ -89,34 +88,7 @@ static void own(struct source *s, void *copy, uint32_t type, size_t row)
     s->view.stride[3] = s->view.stride[2] * (uint64_t)s->view.ne[2];
 }
 
-static int no_memory(const struct source *s, struct err *e)
-{
-    return err_set(e, ERR_MEMORY, "no memory for a copy of %s", s->name);
-}
-
-/* An F32 copy of a tensor that lies in one piece. A vector may be stored as rows of one value. */
-static int widen(struct source *s, struct problems *p, struct err *e)
-{
-    const int64_t k = s->view.ne[0], rows = s->view.ne[1] * s->view.ne[2] * s->view.ne[3];
-    const size_t from = quant_row_bytes(s->view.type, k);
-    if (from == 0) {
-        problem(p, "%s has rows that do not fill blocks of its type", s->name);
-        return 0;
-    }
-    float *copy = mem_try_aligned((size_t)(k * rows) * sizeof *copy, 64);
-    if (!copy) return no_memory(s, e);
-    for (int64_t r = 0; r < rows; r++) {
-        float *to = copy + r * k;
-        quant_type(s->view.type)->decode(s->view.data + (size_t)r * from, to, k);
-        int64_t i = 0;
-        while (i < k && isfinite(to[i])) i++;
-        if (i == k) continue;
-        problem(p, "%s holds NaN or Inf in row %lld: the file is damaged", s->name, (long long)r);
-        break;
-    }
-    own(s, copy, QT_F32, (size_t)k * sizeof *copy);
-    return 0;
-}
+/* ---- damage */
 
 static int64_t load_id(const uint8_t *p, uint32_t type)
 {
@@ -126,46 +98,95 @@ static int64_t load_id(const uint8_t *p, uint32_t type)
     return memcpy(&narrow, p, sizeof narrow), narrow;
 }
 
-/* An I32 copy of the first columns of a table of expert ids; every id is looked at. */
-static int copy_ids(const struct canonical *c, struct source *s, struct problems *p, struct err *e)
+static int64_t id_at(const struct source *s, int64_t row, int64_t k)
 {
-    const int64_t K = s->view.ne[0], rows = s->view.ne[1], E = canonical_int_at(c, c->family->experts, s->layer);
     const size_t width = s->view.type == QT_I64 ? 8 : 4;
-    if (c->headers_only) {
-        own(s, NULL, QT_I32, (size_t)K * sizeof(int32_t));
-        return 0;
-    }
-    int32_t *copy = mem_try_aligned((size_t)(K * rows) * sizeof *copy, 64);
-    if (!copy) return no_memory(s, e);
-    bool bad = false;
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t k = 0; k < K; k++) {
-            const int64_t id = load_id(s->view.data + (size_t)r * s->view.stride[1] + (size_t)k * width, s->view.type);
-            if ((id < 0 || id >= E) && !bad) {
-                problem(p, "%s: hash routing names expert %lld of %lld: pruned file without a new table", s->name,
-                        (long long)id, (long long)E);
-                bad = true;
-            }
-            copy[r * K + k] = (int32_t)id;
-        }
-    }
-    own(s, copy, QT_I32, (size_t)K * sizeof *copy);
-    return 0;
+    return load_id(s->view.data + (size_t)row * s->view.stride[1] + (size_t)k * width, s->view.type);
 }
 
-/* ---- damage */
+static void check_ids(const struct canonical *c, const struct source *s, struct problems *p)
+{
+    const int64_t E = canonical_int_at(c, c->family->experts, s->layer);
+    for (int64_t r = 0; r < s->view.ne[1]; r++) {
+        for (int64_t k = 0; k < s->view.ne[0]; k++) {
+            const int64_t id = id_at(s, r, k);
+            if (id >= 0 && id < E) continue;
+            problem(p, "%s: hash routing names expert %lld of %lld: pruned file without a new table", s->name,
+                    (long long)id, (long long)E);
+            return;
+        }
+    }
+}
 
 /* What is wrong in every token is refused, what may never be met earns a warning (spec 13.2 W8). */
-static void check_values(struct canonical *c, const struct source *s, const struct tensor_row *row, struct problems *p)
+static void check_values(struct canonical *c, const struct source *s, const struct tensor_row *row, bool all,
+                         struct problems *p)
 {
-    const int64_t r = s->part > 0 ? -1 : dialect_scan(c, s);
+    const int64_t r = all ? dialect_scan_values(s) : s->part > 0 ? -1 : dialect_scan(c, s);
     if (r < 0) return;
-    if (row->class == CLASS_PLAIN || row->class == CLASS_EXPERT || row->class == CLASS_EDGE) {
+    if (!all && (row->class == CLASS_PLAIN || row->class == CLASS_EXPERT || row->class == CLASS_EDGE)) {
         if (p->n_unsound++ < 3)
             dialect_warn(c, "%s holds NaN or Inf in row %lld: the file is damaged", s->name, (long long)r);
     } else {
         problem(p, "%s holds NaN or Inf in row %lld: the file is damaged", s->name, (long long)r);
     }
+}
+
+/* ---- copies */
+
+static int no_memory(const struct source *s, struct err *e)
+{
+    return err_set(e, ERR_MEMORY, "no memory for a copy of %s", s->name);
+}
+
+/* An F32 copy of a tensor that lies in one piece. A vector may be stored as rows of one value. */
+static int widen(struct source *s, struct err *e)
+{
+    const int64_t k = s->view.ne[0], rows = s->view.ne[1] * s->view.ne[2] * s->view.ne[3];
+    const size_t from = quant_row_bytes(s->view.type, k);
+    float *copy = mem_try_aligned((size_t)(k * rows) * sizeof *copy, 64);
+    if (!copy) return no_memory(s, e);
+    for (int64_t r = 0; r < rows; r++)
+        quant_type(s->view.type)->decode(s->view.data + (size_t)r * from, copy + r * k, k);
+    own(s, copy, QT_F32, (size_t)k * sizeof *copy);
+    return 0;
+}
+
+/* An I32 copy of the first columns of a table of expert ids. */
+static int copy_ids(struct source *s, struct err *e)
+{
+    const int64_t K = s->view.ne[0], rows = s->view.ne[1];
+    int32_t *copy = mem_try_aligned((size_t)(K * rows) * sizeof *copy, 64);
+    if (!copy) return no_memory(s, e);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t k = 0; k < K; k++) copy[r * K + k] = (int32_t)id_at(s, r, k);
+    own(s, copy, QT_I32, (size_t)K * sizeof *copy);
+    return 0;
+}
+
+static bool is_small(const struct tensor_row *row)
+{
+    return (row->flags & TENSOR_SMALL) || !strchr(row->shape, ' ');
+}
+
+/* Once nothing is left to refuse: a damaged file costs no memory. */
+static int make_copies(struct canonical *c, struct err *e)
+{
+    int rc = 0;
+    for (uint64_t i = 0; i < c->sources.n && rc == 0; i++) {
+        struct source *s = source_at(c, i);
+        const struct tensor_row *row = &c->family->tensors[s->row];
+        if (!s->bound) continue;
+        if (row->flags & TENSOR_IDS && c->look)
+            own(s, NULL, QT_I32, (size_t)s->view.ne[0] * sizeof(int32_t));
+        else if (row->flags & TENSOR_IDS)
+            rc = copy_ids(s, e);
+        else if (is_small(row) && c->look)
+            own(s, NULL, QT_F32, (size_t)s->view.ne[0] * sizeof(float));
+        else if (is_small(row))
+            rc = widen(s, e);
+    }
+    return rc;
 }
 
 /* ---- rows of the table */
@@ -200,46 +221,43 @@ static void misshapen(const struct source *s, const int64_t want[4], struct prob
     problem(p, "%.*s is %s, expected %s", (int)s->t->name.n, s->t->name.p, have_text, want_text);
 }
 
-static int bind_one(struct canonical *c, const struct tensor_row *row, int layer, bool optional, struct problems *p,
-                    struct err *e)
+static void bind_one(struct canonical *c, const struct tensor_row *row, int layer, bool optional, struct problems *p)
 {
     struct source *s = (struct source *)dialect_find(c, layer, row->stem);
     int64_t want[4];
-    if (row->when && !row->when(c, layer)) return 0;
+    if (row->when && !row->when(c, layer)) return;
     if (!s) {
         if (!optional) missing(row, layer, p);
-        return 0;
+        return;
     }
-    const int n_dims = dialect_shape(c, row, layer, want);
-    if (!type_is_usable(s, row, p)) return 0;
+    dialect_shape(c, row, layer, want);
+    if (!type_is_usable(s, row, p)) return;
     if (!dialect_shape_fits(s, want, row->flags)) {
         misshapen(s, want, p);
-        return 0;
+        return;
+    }
+    if (quant_row_bytes(s->t->type, want[0]) == 0) {
+        problem(p, "%s has rows that do not fill blocks of its type", s->name);
+        return;
     }
     make_view(c, s, want);
     s->bound = true;
-    if (row->flags & TENSOR_IDS) return copy_ids(c, s, p, e);
-    const bool small = (row->flags & TENSOR_SMALL) || n_dims == 1;
-    if (small && !c->look) return widen(s, p, e);
-    check_values(c, s, row, p);
-    if (small) own(s, NULL, QT_F32, (size_t)s->view.ne[0] * sizeof(float));
-    return 0;
+    if (c->headers_only) return;
+    if (row->flags & TENSOR_IDS)
+        check_ids(c, s, p);
+    else
+        check_values(c, s, row, is_small(row) && !c->look, p);
 }
 
 int dialect_bind(struct canonical *c, struct err *e)
 {
     struct problems p = {0};
-    int rc = 0;
-    for (int i = 0; i < c->family->n_tensors && rc == 0; i++) {
+    for (int i = 0; i < c->family->n_tensors; i++) {
         const struct tensor_row *row = &c->family->tensors[i];
-        const bool optional = may_be_missing(c, row);
-        if (row->scope == SCOPE_MODEL) {
-            rc = bind_one(c, row, -1, optional, &p, e);
-            continue;
-        }
-        for (int l = 0; l < c->n_layers && rc == 0; l++) rc = bind_one(c, row, l, optional, &p, e);
+        const bool optional = may_be_missing(c, row), block = row->scope == SCOPE_BLOCK;
+        for (int l = 0; l < (block ? c->n_layers : 1); l++) bind_one(c, row, block ? l : -1, optional, &p);
     }
     if (p.n_unsound > 3) dialect_warn(c, "and %d more tensors hold NaN or Inf", p.n_unsound - 3);
     const int refused = problems_end(&p, e);
-    return rc ? rc : refused;
+    return refused ? refused : make_copies(c, e);
 }

@@ -1,6 +1,7 @@
 /* The canonical model while it is made, and the steps that make it, in the order in which canonical_open takes them. */
 #ifndef DIALECT_INTERNAL_H
 #define DIALECT_INTERNAL_H
+#include "base/pile.h"
 #include "base/strmap.h"
 #include <stdarg.h>
 #include "dialect/dialect_family.h"
@@ -39,9 +40,8 @@ struct canonical {
     int n_layers;
     const struct published_shape *published; /* NULL: none has this width and length */
 
-    struct source *sources;
-    int n_sources;
-    int *bound; /* the sources that are bound, in order; made last */
+    struct pile sources; /* struct source */
+    int *bound;          /* the sources that are bound, in order; made last */
     int n_bound;
     struct strmap *by_name; /* canonical name without suffix -> index */
     struct value *values;   /* [family->n_keys]; v NULL until resolved */
@@ -51,6 +51,11 @@ struct canonical {
     struct str derived, defaults, renamed, split, ignored, warnings;
     int n_renamed, n_split;
 };
+
+static inline struct source *source_at(const struct canonical *c, uint64_t i)
+{
+    return pile_at(&c->sources, i);
+}
 
 /* dialect_recognise.c: family and role of the files; the trunk's length; whose dialect it is. */
 int dialect_recognise(struct canonical *c, struct err *e);
@@ -83,6 +88,8 @@ void dialect_shape_text(char text[96], const int64_t ne[4]);
 /* dialect_scan.c: first row of a tensor in which a scale or plain float is NaN or infinite, as far as is looked;
  * -1: none. */
 int64_t dialect_scan(const struct canonical *c, const struct source *s);
+/* The same for a bound tensor, of which every value is decoded. */
+int64_t dialect_scan_values(const struct source *s);
 
 /* dialect_bind.c */
 int dialect_bind(struct canonical *c, struct err *e);

@@ -59,7 +59,7 @@ static void number_text(char text[40], enum key_kind kind, double v)
     if (kind == KEY_BOOL)
         snprintf(text, 40, "%s", v != 0 ? "true" : "false");
     else
-        snprintf(text, 40, "%.9g", v);
+        snprintf(text, 40, kind == KEY_INT ? "%.0f" : "%.9g", v);
 }
 
 /* ---- allowed values */
@@ -126,6 +126,14 @@ static int check_entries(const struct canonical *c, struct gguf_str key, uint64_
                    key.p, (unsigned long long)n, c->n_layers);
 }
 
+static const struct key_row *row_of(const struct canonical *c, const char *key)
+{
+    int i = 0;
+    while (i < c->family->n_keys && strcmp(c->family->keys[i].name, key) != 0) i++;
+    assert(i < c->family->n_keys); /* a key that the family's table has */
+    return &c->family->keys[i];
+}
+
 int dialect_refuse_value(const struct canonical *c, struct err *e, const char *key, int64_t value, const char *fmt, ...)
 {
     char allowed[300];
@@ -134,6 +142,9 @@ int dialect_refuse_value(const struct canonical *c, struct err *e, const char *k
     va_start(ap, fmt);
     vsnprintf(allowed, sizeof allowed, fmt, ap);
     va_end(ap);
+    if (v->origin == ORIGIN_TENSOR)
+        return err_set(e, ERR_MODEL, "%s = %lld, which %s says, is not supported (only %s)", key, (long long)value,
+                       row_of(c, key)->from, allowed);
     if (v->kv)
         return err_set(e, ERR_MODEL, "%.*s = %lld is not supported (only %s)", (int)v->kv->key.n, v->kv->key.p,
                        (long long)value, allowed);
@@ -218,8 +229,9 @@ static int fallback(const struct canonical *c, const struct key_row *row, double
     }
     *v = row->constant[0];
     if (row->rule == RULE_ANY || row->rule == RULE_DEFAULT || row->rule == RULE_QUIET) return 0;
-    return err_set(e, ERR_MODEL, "%s.%s is missing and cannot be derived for this shape", c->family->short_name,
-                   row->name);
+    return err_set(e, ERR_MODEL, "%s.%s is missing and cannot be derived for this shape%s%s%s", c->family->short_name,
+                   row->name, row->derive ? ": neither do tensors tell it (" : "", row->derive ? row->from : "",
+                   row->derive ? ")" : "");
 }
 
 static void note_origin(struct canonical *c, const struct draft *d, const struct value *v)
@@ -376,10 +388,7 @@ int dialect_take_keys(struct canonical *c, const struct canonical_given *given, 
 
 const struct value *dialect_value(const struct canonical *c, const char *key)
 {
-    for (int i = 0; i < c->family->n_keys; i++)
-        if (strcmp(c->family->keys[i].name, key) == 0) return &c->values[i];
-    assert(!"a key that the family's table lacks");
-    return NULL;
+    return &c->values[row_of(c, key) - c->family->keys];
 }
 
 /* ---- what the model asks */

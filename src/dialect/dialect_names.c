@@ -72,20 +72,21 @@ static int row_index(const struct family_table *f, const char *stem)
 static int add_source(struct canonical *c, int file, const struct gguf_tensor *t, int row, int layer, int part,
                       struct err *e)
 {
-    struct source *s = &c->sources[c->n_sources];
+    const uint64_t i = c->sources.n;
+    struct source *s = pile_add(&c->sources);
+    if (!s) return err_set(e, ERR_MEMORY, "no memory for the names of tensors");
     const struct tensor_row *r = &c->family->tensors[row];
     *s = (struct source){.t = t, .file = file, .row = row, .layer = layer, .part = part};
     dialect_name(s->name, r, layer);
-    const int rc = strmap_put(c->by_name, s->name, strlen(s->name) - strlen(suffix_of(r)), (uint64_t)c->n_sources);
+    const int rc = strmap_put(c->by_name, s->name, strlen(s->name) - strlen(suffix_of(r)), i);
     if (rc < 0) return err_set(e, ERR_MEMORY, "no memory for the names of tensors");
     if (rc == 0) {
         uint64_t other;
         strmap_get(c->by_name, s->name, strlen(s->name) - strlen(suffix_of(r)), &other);
-        const struct gguf_str *a = &c->sources[other].t->name;
+        const struct gguf_str *a = &source_at(c, other)->t->name;
         return err_set(e, ERR_MODEL, "tensors %.*s and %.*s are both %s", (int)a->n, a->p, (int)t->name.n, t->name.p,
                        s->name);
     }
-    c->n_sources++;
     return 0;
 }
 
@@ -117,23 +118,42 @@ static int map_one(struct canonical *c, const struct stems *stems, int file, con
     const struct tensor_row *row = &c->family->tensors[at];
     if ((row->scope == SCOPE_BLOCK) != (block >= 0) || (bias && !row->suffix)) return 0;
     const int rc = add_source(c, file, t, (int)at, (int)block, -1, e);
-    if (rc == 0 && block < c->n_layers) note_rename(c, &c->sources[c->n_sources - 1]);
+    if (rc == 0 && block < c->n_layers) note_rename(c, source_at(c, c->sources.n - 1));
     return rc;
+}
+
+/* A block of the trunk of which nothing is there: said before keys are asked what only its tensors could tell. */
+static int check_blocks(const struct canonical *c, struct err *e)
+{
+    uint8_t *has = mem_alloc((size_t)c->n_layers);
+    int first = -1, n = 0;
+    for (uint64_t i = 0; i < c->sources.n; i++) {
+        const int l = source_at(c, i)->layer;
+        if (l >= 0 && l < c->n_layers) has[l] = 1;
+    }
+    for (int l = c->n_layers - 1; l >= 0; l--)
+        if (!has[l]) first = l, n++;
+    mem_free(has);
+    if (n == 0) return 0;
+    if (n == 1)
+        return err_set(e, ERR_MODEL, "blk.%d is missing: no tensor of one of the %d blocks is there", first,
+                       c->n_layers);
+    return err_set(e, ERR_MODEL, "blk.%d is missing, and so %s %d more of the %d blocks: no tensor of them is there",
+                   first, n == 2 ? "is" : "are", n - 1, c->n_layers);
 }
 
 int dialect_map_names(struct canonical *c, struct err *e)
 {
     struct stems stems;
-    const uint64_t n = gguf_set_n_tensors(c->set);
-    c->sources = mem_try((size_t)(2 * n + 1) * sizeof *c->sources);
-    c->by_name = strmap_new((size_t)(2 * n + 1));
-    if (!c->sources || !c->by_name) return err_set(e, ERR_MEMORY, "no memory for %llu tensors", (unsigned long long)n);
+    c->sources.bytes = sizeof(struct source);
+    c->by_name = strmap_new(0);
+    if (!c->by_name) return err_set(e, ERR_MEMORY, "no memory for the names of tensors");
     int rc = stems_make(c->family, &stems, e);
     for (int f = 0; f < c->n_files && rc == 0; f++)
         for (uint64_t i = 0; i < gguf_n_tensors(c->files[f]) && rc == 0; i++)
             rc = map_one(c, &stems, f, gguf_tensor_at(c->files[f], i), e);
     strmap_free(stems.map);
-    return rc;
+    return rc ? rc : check_blocks(c, e);
 }
 
 const struct source *dialect_find(const struct canonical *c, int layer, const char *stem)
@@ -142,7 +162,7 @@ const struct source *dialect_find(const struct canonical *c, int layer, const ch
     uint64_t i;
     const int n =
         layer < 0 ? snprintf(key, sizeof key, "%s", stem) : snprintf(key, sizeof key, "blk.%d.%s", layer, stem);
-    return strmap_get(c->by_name, key, (size_t)n, &i) ? &c->sources[i] : NULL;
+    return strmap_get(c->by_name, key, (size_t)n, &i) ? source_at(c, i) : NULL;
 }
 
 int64_t dialect_ne(const struct canonical *c, int layer, const char *stem, int i)
@@ -159,8 +179,8 @@ bool dialect_has(const struct canonical *c, int layer, const char *stem_prefix)
 {
     char start[DIALECT_NAME];
     const size_t n = (size_t)snprintf(start, sizeof start, "blk.%d.%s", layer, stem_prefix);
-    for (int i = 0; i < c->n_sources; i++)
-        if (strncmp(c->sources[i].name, start, n) == 0) return true;
+    for (uint64_t i = 0; i < c->sources.n; i++)
+        if (strncmp(source_at(c, i)->name, start, n) == 0) return true;
     for (int f = 0; f < c->n_files; f++) {
         for (uint64_t i = 0; i < gguf_n_tensors(c->files[f]); i++) {
             const struct gguf_str *name = &gguf_tensor_at(c->files[f], i)->name;

@@ -94,6 +94,8 @@ int dialect_recognise(struct canonical *c, struct err *e)
     const struct gguf *g = c->files[0];
     struct gguf_str arch = {NULL, 0};
     const struct gguf_kv *kv = gguf_set_kv_find(c->set, "general.architecture");
+    if (kv && kv->type == GGUF_ARRAY)
+        return err_set(e, ERR_MODEL, "general.architecture is an array; a string is needed");
     if (kv && gguf_string(kv, 0, &arch, e)) return e->code;
     c->arch = mem_alloc((size_t)arch.n + 1);
     if (arch.n) memcpy(c->arch, arch.p, (size_t)arch.n);
@@ -154,8 +156,8 @@ int dialect_trunk(struct canonical *c, struct err *e)
             const int64_t b = dialect_block(name, &rest);
             if (b < 0) continue;
             if (b >= DIALECT_MAX_BLOCKS)
-                return err_set(e, ERR_MODEL, "tensor %.*s: block %lld is not supported (only 0 to %d)", (int)name->n,
-                               name->p, (long long)b, DIALECT_MAX_BLOCKS - 1);
+                return err_set(e, ERR_MODEL, "tensor %.*s: block %lld is not supported (only 0 to %d)",
+                               (int)(name->n < 100 ? name->n : 100), name->p, (long long)b, DIALECT_MAX_BLOCKS - 1);
             if (b == 0) first = true;
             const bool nextn = dialect_begins(&rest, "nextn.") || dialect_begins(&rest, "mtp.");
             if (nextn && (draft < 0 || b < draft)) draft = b;
@@ -175,11 +177,11 @@ const char *dialect_whose(const struct canonical *c)
 {
     if (strncmp(c->arch, "deepseek-", 9) == 0) return "early fork";
     const char *alias = NULL;
-    for (int i = 0; i < c->n_sources && !alias; i++) {
-        const struct tensor_row *row = &c->family->tensors[c->sources[i].row];
+    for (uint64_t i = 0; i < c->sources.n && !alias; i++) {
+        const struct source *s = source_at(c, i);
+        const struct tensor_row *row = &c->family->tensors[s->row];
         for (size_t a = 0; a < sizeof row->also / sizeof *row->also && row->also[a].stem; a++)
-            if (row->also[a].dialect && dialect_contains(&c->sources[i].t->name, row->also[a].stem))
-                alias = row->also[a].dialect;
+            if (row->also[a].dialect && dialect_contains(&s->t->name, row->also[a].stem)) alias = row->also[a].dialect;
     }
     if (alias) return alias;
     const struct value *v = dialect_value(c, "vocab_size");

@@ -80,8 +80,8 @@ static const struct source *first_concern(const struct canonical *c, enum tensor
 {
     const struct source *first = NULL;
     *n = 0;
-    for (int i = 0; i < c->n_sources; i++) {
-        const struct source *s = &c->sources[i];
+    for (uint64_t i = 0; i < c->sources.n; i++) {
+        const struct source *s = source_at(c, i);
         if (!s->bound || c->family->tensors[s->row].class != class || !is_concern(class, s->t->type)) continue;
         if ((*n)++ == 0) first = s;
     }
@@ -92,8 +92,8 @@ static const struct source *first_concern(const struct canonical *c, enum tensor
 static double expert_bits(const struct canonical *c)
 {
     double bytes = 0, weights = 0;
-    for (int i = 0; i < c->n_sources; i++) {
-        const struct source *s = &c->sources[i];
+    for (uint64_t i = 0; i < c->sources.n; i++) {
+        const struct source *s = source_at(c, i);
         if (!s->bound || c->family->tensors[s->row].class != CLASS_EXPERT) continue;
         bytes += (double)tensor_view_bytes(&s->view);
         weights += (double)s->view.ne[0] * (double)s->view.ne[1] * (double)s->view.ne[2];
@@ -148,16 +148,21 @@ static bool changes_computation(const struct gguf_kv *kv)
            dialect_contains(&kv->key, ".attn_res.");
 }
 
+enum { MOST_STRANGE = 10 }; /* keys that are named */
+
 void dialect_note_keys(struct canonical *c)
 {
-    int n = 0;
+    int n = 0, strange = 0;
     for (uint64_t i = 0; i < gguf_set_n_kv(c->set); i++) {
         const struct gguf_kv *kv = gguf_set_kv_at(c->set, i);
         if (is_asked_for(c, kv)) continue;
         n += is_model_key(c, &kv->key);
-        if (changes_computation(kv))
-            dialect_warn(c, "key %.*s is not understood and has no effect", (int)kv->key.n, kv->key.p);
+        if (changes_computation(kv) && strange++ < MOST_STRANGE)
+            dialect_warn(c, "key %.*s is not understood and has no effect", (int)(kv->key.n < 100 ? kv->key.n : 100),
+                         kv->key.p);
     }
+    if (strange > MOST_STRANGE)
+        dialect_warn(c, "%d more keys are not understood and have no effect", strange - MOST_STRANGE);
     if (n) dialect_item(&c->ignored, "%d key%s", n, n == 1 ? "" : "s");
 }
 
@@ -167,8 +172,8 @@ static void census(const struct canonical *c, struct str *out)
 {
     int count[256] = {0};
     const char *between = "types: ";
-    for (int i = 0; i < c->n_sources; i++)
-        if (c->sources[i].bound) count[c->sources[i].t->type]++;
+    for (uint64_t i = 0; i < c->sources.n; i++)
+        if (source_at(c, i)->bound) count[source_at(c, i)->t->type]++;
     for (uint32_t type = 0; type < 256; type++) {
         if (!count[type]) continue;
         str_printf(out, "%s%s %d", between, quant_type(type)->name, count[type]);

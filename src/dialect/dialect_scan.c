@@ -2,10 +2,11 @@
  * W8). Tensors of up to 64 MiB are read whole, of larger ones 64 rows: in runs, which a disk reads at once. Where a
  * model is only described, what is larger than 1 MiB is left alone, or everything. */
 #include "dialect/dialect_internal.h"
+#include <math.h>
 #include <string.h>
 #include "quant/quant.h"
 
-enum { WHOLE_MIB = 64, LOOK_BYTES = 1 << 20, RUNS = 8, ROWS_OF_RUN = 8 };
+enum { WHOLE_MIB = 64, LOOK_BYTES = 1 << 20, RUNS = 8, ROWS_OF_RUN = 8, DECODED = 1024 };
 
 /* Where the F16 scales of a block lie (spec gguf-and-quants 2). */
 static const struct scales {
@@ -79,6 +80,29 @@ int64_t dialect_scan(const struct canonical *c, const struct source *s)
     for (int i = 0; i < RUNS; i++) {
         const int64_t at = scan_rows(s, data, i * (rows - ROWS_OF_RUN) / (RUNS - 1), ROWS_OF_RUN);
         if (at >= 0) return at;
+    }
+    return -1;
+}
+
+/* Part of a row: a row may be long. */
+static bool part_is_finite(const struct quant_type *q, const uint8_t *p, int64_t n)
+{
+    float v[DECODED];
+    int64_t i = 0;
+    q->decode(p, v, n);
+    while (i < n && isfinite(v[i])) i++;
+    return i == n;
+}
+
+int64_t dialect_scan_values(const struct source *s)
+{
+    const struct quant_type *q = quant_type(s->view.type);
+    const int64_t k = s->view.ne[0], rows = s->view.ne[1] * s->view.ne[2] * s->view.ne[3];
+    const size_t bytes = quant_row_bytes(s->view.type, k);
+    for (int64_t r = 0; r < rows; r++) {
+        const uint8_t *row = s->view.data + (size_t)r * bytes;
+        for (int64_t i = 0; i < k; i += DECODED)
+            if (!part_is_finite(q, row + quant_row_bytes(s->view.type, i), k - i < DECODED ? k - i : DECODED)) return r;
     }
     return -1;
 }

@@ -2,22 +2,58 @@
  * checkpoint's mapping of reasoning effort (6.3). */
 #include "dialect/dialect_internal.h"
 #include <string.h>
+#include "text/bpe.h"
 
-static const struct gguf_kv *strings(const struct canonical *c, const char *key)
+#define TOK "tokenizer.ggml."
+
+static int take_strings(const struct canonical *c, const char *key, const struct gguf_kv **out, struct err *e)
 {
-    const struct gguf_kv *kv = gguf_set_kv_find(c->set, key);
-    return kv && kv->type == GGUF_ARRAY && kv->elem == GGUF_STRING && kv->count > 0 ? kv : NULL;
+    const struct gguf_kv *kv = *out = gguf_set_kv_find(c->set, key);
+    char kind[32];
+    if (!kv) return err_set(e, ERR_MODEL, "no tokenizer in this file: %s is missing", key);
+    if (kv->type != GGUF_ARRAY || kv->elem != GGUF_STRING)
+        return err_set(e, ERR_MODEL, "%s is %s; an array of strings is needed", key, gguf_kind(kv, kind));
+    return kv->count ? 0 : err_set(e, ERR_MODEL, "%s is empty; at least one string is needed", key);
 }
 
-/* Special tokens are found by text; an id that names another one is worth a word. */
-static void compare_id(struct canonical *c, const char *key, const char *text)
+/* What says something of every token has an entry for each; what it says is not used. */
+static int check_per_token(const struct canonical *c, const char *key, struct err *e)
 {
     const struct gguf_kv *kv = gguf_set_kv_find(c->set, key);
-    uint64_t id;
+    char kind[32];
+    if (!kv) return 0;
+    if (kv->type != GGUF_ARRAY || kv->elem == GGUF_STRING)
+        return err_set(e, ERR_MODEL, "%s is %s; an array of numbers is needed", key, gguf_kind(kv, kind));
+    if (kv->count == c->tokens->count) return 0;
+    return err_set(e, ERR_MODEL, "%s has %llu entries for %llu tokens; as many are needed", key,
+                   (unsigned long long)kv->count, (unsigned long long)c->tokens->count);
+}
+
+static int check_merges(const struct canonical *c, struct err *e)
+{
     struct gguf_str s = {NULL, 0};
-    if (!kv || gguf_u64(kv, 0, &id, NULL)) return;
-    if (id < c->tokens->count && gguf_string(c->tokens, id, &s, NULL) == 0 && dialect_is(&s, text)) return;
-    dialect_warn(c, "%s is %llu, which is not %s: the text decides", key, (unsigned long long)id, text);
+    for (uint64_t i = 0; i < c->merges->count; i++) {
+        if (gguf_string(c->merges, i, &s, e)) return e->code;
+        if (!bpe_is_merge(s.p, (size_t)s.n))
+            return err_set(e, ERR_MODEL, TOK "merges[%llu] is \"%.*s\"; two texts with a space between are needed",
+                           (unsigned long long)i, (int)(s.n < 80 ? s.n : 80), s.p);
+    }
+    return 0;
+}
+
+/* Special tokens are found by text; an id that names another one, or none, is worth a word. */
+static int compare_id(struct canonical *c, const char *key, const char *text, struct err *e)
+{
+    const struct gguf_kv *kv = gguf_set_kv_find(c->set, key);
+    int64_t id;
+    struct gguf_str s = {NULL, 0};
+    if (!kv) return 0;
+    if (kv->type == GGUF_ARRAY) return err_set(e, ERR_MODEL, "%s is an array; one value is needed", key);
+    if (gguf_i64(kv, 0, &id, e)) return e->code;
+    const bool there = id >= 0 && (uint64_t)id < c->tokens->count;
+    if (!there || gguf_string(c->tokens, (uint64_t)id, &s, NULL) || !dialect_is(&s, text))
+        dialect_warn(c, "%s is %lld, which is not %s: the text decides", key, (long long)id, text);
+    return 0;
 }
 
 static void compare_pre(struct canonical *c)
@@ -31,26 +67,37 @@ static void compare_pre(struct canonical *c)
                  c->family->pre[0], c->family->name);
 }
 
+static int check_model(const struct canonical *c, struct err *e)
+{
+    const struct gguf_kv *kv = gguf_set_kv_find(c->set, TOK "model");
+    struct gguf_str s;
+    char kind[32];
+    if (!kv || dialect_text_is(kv, "gpt2")) return 0;
+    if (!dialect_text(kv, &s)) return err_set(e, ERR_MODEL, TOK "model is %s; a string is needed", gguf_kind(kv, kind));
+    return err_set(e, ERR_MODEL, TOK "model = %.*s is not supported (only gpt2)", (int)(s.n < 60 ? s.n : 60), s.p);
+}
+
+static int check_tokens(const struct canonical *c, struct err *e)
+{
+    const uint64_t rows = (uint64_t)canonical_int(c, "vocab_size");
+    if (c->tokens->count <= rows) return 0;
+    return err_set(e, ERR_MODEL, TOK "tokens is too long: %llu tokens but %llu embedding rows",
+                   (unsigned long long)c->tokens->count, (unsigned long long)rows);
+}
+
 int dialect_check_vocabulary(struct canonical *c, struct err *e)
 {
-    const struct gguf_kv *model = gguf_set_kv_find(c->set, "tokenizer.ggml.model");
-    struct gguf_str s;
-    c->tokens = strings(c, "tokenizer.ggml.tokens");
-    c->merges = strings(c, "tokenizer.ggml.merges");
-    if (!c->tokens || !c->merges)
-        return err_set(e, ERR_MODEL, "no tokenizer in this file (%s): tokenizer.ggml.%s is missing",
-                       gguf_path(c->files[0]), c->tokens ? "merges" : "tokens");
-    if (dialect_text(model, &s) && !dialect_text_is(model, "gpt2"))
-        return err_set(e, ERR_MODEL, "tokenizer.ggml.model = %.*s is not supported (only gpt2)",
-                       (int)(s.n < 60 ? s.n : 60), s.p);
-    const uint64_t rows = (uint64_t)canonical_int(c, "vocab_size");
-    if (c->tokens->count > rows)
-        return err_set(e, ERR_MODEL, "%llu tokens but %llu embedding rows", (unsigned long long)c->tokens->count,
-                       (unsigned long long)rows);
-    compare_pre(c);
-    compare_id(c, "tokenizer.ggml.bos_token_id", c->family->bos);
-    compare_id(c, "tokenizer.ggml.eos_token_id", c->family->eos);
-    return 0;
+    int rc = take_strings(c, TOK "tokens", &c->tokens, e);
+    if (rc == 0) rc = take_strings(c, TOK "merges", &c->merges, e);
+    if (rc == 0) rc = check_model(c, e);
+    if (rc == 0) rc = check_tokens(c, e);
+    if (rc == 0) rc = check_per_token(c, TOK "token_type", e);
+    if (rc == 0) rc = check_per_token(c, TOK "scores", e);
+    if (rc == 0) rc = check_merges(c, e);
+    if (rc == 0) rc = compare_id(c, TOK "bos_token_id", c->family->bos, e);
+    if (rc == 0) rc = compare_id(c, TOK "eos_token_id", c->family->eos, e);
+    if (rc == 0) compare_pre(c);
+    return rc;
 }
 
 const struct gguf_kv *canonical_tokens(const struct canonical *c)

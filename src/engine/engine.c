@@ -101,18 +101,23 @@ static int device_open(struct ds4_engine *g, const struct ds4_options *o, struct
     return rc;
 }
 
+static int family_bind(struct ds4_engine *g, struct err *e)
+{
+    g->family = family_of(canonical_family(g->canonical));
+    if (!g->family) return err_set(e, ERR_MODEL, "this build has no such model family");
+    const struct plan plan = {.dev = g->dev};
+    const struct bind_options bo = {.kv_sim_off = g->kv_sim_off, .draft_max = DRAFT_MAX};
+    const int rc = engine_text_open(g, e);
+    return rc ? rc : g->family->bind(g->canonical, &plan, &bo, &g->model, e);
+}
+
 static int model_open(struct ds4_engine *g, const struct ds4_options *o, struct err *e)
 {
     if (o->n_model_paths < 1 || !o->model_paths) return err_set(e, ERR_ARG, "no model file is given");
     const struct canonical_options co = {
         .kv_sim_off = g->kv_sim_off, .look = g->report_only, .headers_only = o->headers_only};
     const int rc = canonical_open(o->model_paths, o->n_model_paths, &co, &g->canonical, e);
-    if (rc) return rc;
-    g->family = family_of(canonical_family(g->canonical));
-    if (!g->family) return err_set(e, ERR_MODEL, "this build has no such model family");
-    const struct plan plan = {.dev = g->dev};
-    const struct bind_options bo = {.kv_sim_off = g->kv_sim_off, .draft_max = DRAFT_MAX};
-    return g->family->bind(g->canonical, &plan, &bo, &g->model, e);
+    return rc ? rc : canonical_refusal(g->canonical, family_bind(g, e), e);
 }
 
 int engine_ctx_max(const struct ds4_engine *g)
@@ -234,8 +239,7 @@ int ds4_engine_open(const struct ds4_options *o, ds4_engine **out, struct ds4_er
     if (rc == 0) rc = device_open(g, o, &err);
     if (rc == 0) rc = model_open(g, o, &err);
     if (rc == 0) rc = context_check(g, o, &err);
-    if (rc == 0) rc = engine_text_open(g, &err);
-    if (rc == 0) rc = engine_assemble(g, &err);
+    if (rc == 0) rc = canonical_refusal(g->canonical, engine_assemble(g, &err), &err);
     if (rc) {
         ds4_engine_close(g);
         return engine_error(e, &err);
