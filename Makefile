@@ -46,6 +46,9 @@ LIBS_test_chat := -lvterm
 MAN    := $(PROGRAMS:%=$(BUILD)/man/%.1)
 PREFIX ?= /usr/local
 
+# Libraries that tests put under programs.
+PRELOADS := $(patsubst %.c,$(BUILD)/%.so,$(wildcard tests/preload/*.c))
+
 BENCH_BIN := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 # A fuzz target is one file with LLVMFuzzerTestOneInput. With replay.c it runs its corpus as a plain test; with clang it fuzzes.
 FUZZ         := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -62,7 +65,7 @@ SUBMAKE  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOB
 all: programs
 debug asan tsan: ; $(MAKE) MODE=$@ all
 lib: $(LIB)
-tests: $(TEST_BIN)
+tests: $(TEST_BIN) $(PRELOADS)
 replays: $(REPLAY_BIN)
 programs: $(PROG_BIN)
 benches: $(BENCH_BIN)
@@ -100,6 +103,9 @@ objects_of = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c))
 $(PROG_BIN): $(BUILD)/%: $$(call objects_of,cmd/%) $$(call objects_of,cmd/common) $(LIB)
 	$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS_$*) $(LIBS)
 
+$(BUILD)/tests/preload/%.so: tests/preload/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_COMMON) -O2 -fPIC -shared $< -o $@
 $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/replay.o $(CMD_LIB) $(SUP_LIB) $(LIB)
 	$(CC) $(ALL_LDFLAGS) $^ -o $@ -ljansson $(LIBS)
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(CMD_LIB) $(SUP_LIB) $(LIB)

@@ -1,0 +1,258 @@
+/* Programs on broken files: every one is refused with exit status 1 and one line that names the file, the field, what
+ * it is and what is allowed; in less than a second of processor time, and without a single request for more memory than
+ * the file is long (or 1 MiB). Files that only look odd run as the good one does, bit for bit.
+ *
+ * "test_hostile write FOLDER" writes all files into a folder instead, for other programs to be tried on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "../support/hostile_cases.h"
+#include "../support/temp_files.h"
+#include "../support/watched_run.h"
+#include "base/file.h"
+#include "base/mem.h"
+
+enum { N_IDS = 16, LONGEST_S = 60, FEWEST = 8 };
+#define LEAST_LIMIT (UINT64_C(1) << 20)
+
+static char folder[TEMP_PATH], base[HOSTILE_BASES][TEMP_PATH + 16], file[TEMP_PATH + 16], out[TEMP_PATH + 16];
+static char ids[N_IDS * 4 + 1];
+static struct watched ran;
+static int n_wrong;
+static bool said; /* what is wrong with this run has begun to be told */
+
+/* ---- what is wrong with a run; all of it is told before the test fails, with the message once */
+
+__attribute__((format(printf, 3, 4))) static void wrong(const struct hostile_case *c, const char *program,
+                                                        const char *fmt, ...)
+{
+    char text[2000];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (!said) print_error("%s %s, %s said: %.1000s\n", c->kind, c->name, program, str_c(&ran.errors));
+    print_error("    %s\n", text);
+    said = true;
+    n_wrong++;
+}
+
+static uint64_t size_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return (uint64_t)st.st_size;
+}
+
+/* The message without the file's own name, in which words could be found as well. */
+static const char *without_path(const char *message)
+{
+    static char text[4096];
+    const char *at = strstr(message, file);
+    snprintf(text, sizeof text, "%.*s%s", (int)(at ? at - message : 0), message, at ? at + strlen(file) : message);
+    return text;
+}
+
+static void check_words(const struct hostile_case *c, const char *program)
+{
+    const char *message = without_path(str_c(&ran.errors));
+    for (int i = 0; i < 3 && c->says[i]; i++)
+        if (!strstr(message, c->says[i])) wrong(c, program, "no \"%s\"", c->says[i]);
+}
+
+static void check_refusal(const struct hostile_case *c, const char *program)
+{
+    const char *message = str_c(&ran.errors), *end = strchr(message, '\n');
+    const uint64_t size = size_of(file), limit = size > LEAST_LIMIT ? size : LEAST_LIMIT;
+    if (ran.status != 1) wrong(c, program, "exit status %d", ran.status);
+    if (!end || end[1]) wrong(c, program, "not one line");
+    if (!strstr(message, file)) wrong(c, program, "does not name the file");
+    check_words(c, program);
+    if (!watched_measures()) return;
+    if (ran.largest > limit)
+        wrong(c, program, "asked for %llu bytes at once, the file has %llu", (unsigned long long)ran.largest,
+              (unsigned long long)size);
+    if (ran.cpu > 1) wrong(c, program, "took %.2f s", ran.cpu);
+}
+
+/* ---- runs */
+
+static void run_ds4(void)
+{
+    const char *const argv[] = {TEST_BUILD "/ds4", "-m", file, "--token-ids", ids, "--logits-out", out, "-c", "64",
+                                "--prefill-chunk", "16", "-t", "1",           NULL};
+    said = false;
+    watched_run(argv, LONGEST_S, &ran);
+}
+
+static void run_ds4_inspect(void)
+{
+    const char *const argv[] = {TEST_BUILD "/ds4", "-m", file, "--inspect", NULL};
+    said = false;
+    watched_run(argv, LONGEST_S, &ran);
+}
+
+static void run_gguf_inspect(void)
+{
+    const char *const argv[] = {TEST_BUILD "/ds4-gguf", "inspect", file, NULL};
+    said = false;
+    watched_run(argv, LONGEST_S, &ran);
+}
+
+/* first: the base is the first one; with others only what depends on it is run. */
+static void run_broken(const struct hostile_case *c, bool first)
+{
+    run_ds4();
+    check_refusal(c, "ds4");
+    if (first && c->flags & HOSTILE_HEADER) {
+        run_gguf_inspect();
+        check_refusal(c, "ds4-gguf inspect");
+    } else if (first) {
+        run_ds4_inspect();
+        check_refusal(c, "ds4 --inspect");
+    }
+}
+
+static void read_logits(char **data, size_t *n)
+{
+    struct err e = {0};
+    if (file_read(out, 1 << 24, data, n, &e)) fail_msg("%s", e.msg);
+}
+
+static void run_good(const struct hostile_case *c, bool first, const char *want, size_t n_want)
+{
+    char *got;
+    size_t n;
+    unlink(out);
+    run_ds4();
+    if (ran.status != 0) {
+        wrong(c, "ds4", "exit status %d", ran.status);
+        return;
+    }
+    check_words(c, "ds4");
+    read_logits(&got, &n);
+    if (n != n_want || memcmp(got, want, n) != 0) wrong(c, "ds4", "other logits");
+    mem_free(got);
+    if (!first) return;
+    run_gguf_inspect();
+    if (ran.status != 0) wrong(c, "ds4-gguf inspect", "exit status %d", ran.status);
+}
+
+/* Logits of the file as it is. */
+static void run_base(enum hostile_base b, char **want, size_t *n)
+{
+    forge_write(base[b], file, NULL, 0);
+    assert_int_equal(size_of(file), size_of(base[b]));
+    run_ds4();
+    assert_int_equal(ran.status, 0);
+    read_logits(want, n);
+    assert_int_equal(*n, (size_t)N_IDS * 288 * sizeof(float));
+}
+
+/* ---- one kind of cases; *state: its name */
+
+static void run_kind(void **state)
+{
+    const char *kind = *state;
+    char *want;
+    size_t n_want;
+    n_wrong = 0;
+    for (int b = 0; b < HOSTILE_BASES; b++) {
+        int n = 0;
+        run_base((enum hostile_base)b, &want, &n_want);
+        for (int i = 0; i < hostile_n_cases; i++) {
+            const struct hostile_case *c = &hostile_cases[i];
+            if (strcmp(c->kind, kind) != 0 || !hostile_applies(c, (enum hostile_base)b)) continue;
+            forge_write(base[b], file, c->edits, FORGE_MOST);
+            if (c->flags & HOSTILE_GOOD)
+                run_good(c, b == HOSTILE_MIXED, want, n_want);
+            else
+                run_broken(c, b == HOSTILE_MIXED);
+            n++;
+        }
+        mem_free(want);
+        if (b == HOSTILE_MIXED) assert_true(n >= FEWEST);
+    }
+    if (n_wrong) fail_msg("%d wrong", n_wrong);
+}
+
+#define KIND(name)                                                                                                     \
+    {                                                                                                                  \
+#name, run_kind, NULL, NULL, (void *)(uintptr_t) #name                                                         \
+    }
+
+static const struct CMUnitTest tests[] = {
+    KIND(dims),    KIND(counts),    KIND(keys),    KIND(types), KIND(arrays),     KIND(lengths), KIND(places),
+    KIND(cut),     KIND(tensors),   KIND(values),  KIND(files), KIND(vocabulary), KIND(widths),  KIND(layers),
+    KIND(derived), KIND(overruled), KIND(ignored), KIND(words), KIND(layout),
+};
+enum { N_TESTS = sizeof tests / sizeof *tests };
+
+/* ---- the corpus by hand */
+
+/* Every case belongs to a test, and no two have one name. */
+static void check_table(void)
+{
+    for (int i = 0; i < hostile_n_cases; i++) {
+        int k = 0;
+        while (k < N_TESTS && strcmp(hostile_cases[i].kind, tests[k].name) != 0) k++;
+        if (k == N_TESTS) fail_msg("no test runs %s", hostile_cases[i].kind);
+        for (int j = 0; j < i; j++)
+            if (!strcmp(hostile_cases[i].kind, hostile_cases[j].kind) &&
+                !strcmp(hostile_cases[i].name, hostile_cases[j].name))
+                fail_msg("%s %s is there twice", hostile_cases[i].kind, hostile_cases[i].name);
+    }
+}
+
+static int write_all(const char *to)
+{
+    struct err e = {0};
+    char from[512], path[512];
+    for (int b = 0; b < HOSTILE_BASES; b++) {
+        const char *form = hostile_base_name((enum hostile_base)b);
+        snprintf(from, sizeof from, "%s/%s.gguf", to, form);
+        if (hostile_base_write((enum hostile_base)b, from, &e)) {
+            fprintf(stderr, "%s\n", e.msg);
+            return 1;
+        }
+        for (int i = 0; i < hostile_n_cases; i++) {
+            const struct hostile_case *c = &hostile_cases[i];
+            if (!hostile_applies(c, (enum hostile_base)b)) continue;
+            snprintf(path, sizeof path, "%s/%s-%s-%s-%s.gguf", to, c->flags & HOSTILE_GOOD ? "good" : "broken", form,
+                     c->kind, c->name);
+            forge_write(from, path, c->edits, FORGE_MOST);
+        }
+    }
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    struct err e = {0};
+    temp_folder(folder);
+    snprintf(file, sizeof file, "%s/m.gguf", folder);
+    snprintf(out, sizeof out, "%s/logits", folder);
+    for (int b = 0; b < HOSTILE_BASES; b++) {
+        snprintf(base[b], sizeof base[b], "%s/%s", folder, hostile_base_name((enum hostile_base)b));
+        if (hostile_base_write((enum hostile_base)b, base[b], &e)) fail_msg("%s", e.msg);
+    }
+    size_t n = 0;
+    for (int i = 0; i < N_IDS; i++) n += (size_t)sprintf(ids + n, "%s%d", i ? "," : "", (i * 37 + i * i) % 288);
+    check_table();
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "write") == 0) return write_all(argv[2]);
+    const int rc = cmocka_run_group_tests(tests, set_up, NULL);
+    watched_free(&ran);
+    return rc;
+}
