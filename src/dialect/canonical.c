@@ -264,13 +264,7 @@ uint64_t tensor_view_bytes(const struct tensor_view *v)
 
 bool canonical_damaged(const struct canonical *c, struct err *e)
 {
-    for (int f = 0; f < c->n_files; f++) {
-        const struct file_map *m = gguf_map(c->files[f]);
-        uint64_t offset;
-        if (!m || !file_map_lost(m, &offset)) continue;
-        err_set(e, ERR_IO, "%s: the model is damaged at byte %llu (could not be read)", gguf_path(c->files[f]),
-                (unsigned long long)offset);
-        return true;
-    }
+    for (int f = 0; f < c->n_files; f++)
+        if (gguf_damaged(c->files[f], e)) return true;
     return false;
 }

@@ -61,6 +61,9 @@ const char *gguf_path(const struct gguf *g);
 const uint8_t *gguf_data(const struct gguf *g); /* start of the file */
 uint64_t gguf_size(const struct gguf *g);
 const struct file_map *gguf_map(const struct gguf *g); /* NULL after gguf_parse */
+/* True if a page of the file was lost since it was opened (file truncated, disk error): sets e. Whatever was read from
+ * it since may be zeros. */
+bool gguf_damaged(const struct gguf *g, struct err *e);
 
 uint64_t gguf_n_kv(const struct gguf *g);
 const struct gguf_kv *gguf_kv_at(const struct gguf *g, uint64_t i);

@@ -383,12 +383,7 @@ static int parse(struct gguf *g, struct err *e)
     read_tensors(&c, align);
     check_inside(&c, align);
     check_overlap(&c);
-    uint64_t lost;
-    if (g->map && file_map_lost(g->map, &lost)) {
-        err_clear(&c.err);
-        c.part = IN_FILE;
-        err_set(&c.err, ERR_IO, "byte %" PRIu64 " could not be read: the file changed or its disk fails", lost);
-    }
+    if (gguf_damaged(g, e)) return ERR_IO;
     return c.err.code ? report(&c, e) : 0;
 }
 
@@ -453,6 +448,14 @@ uint64_t gguf_size(const struct gguf *g)
 const struct file_map *gguf_map(const struct gguf *g)
 {
     return g->map;
+}
+
+bool gguf_damaged(const struct gguf *g, struct err *e)
+{
+    uint64_t at;
+    if (!g->map || !file_map_lost(g->map, &at)) return false;
+    err_set(e, ERR_IO, "%s: the model is damaged at byte %" PRIu64 " (could not be read)", g->name, at);
+    return true;
 }
 
 uint64_t gguf_n_kv(const struct gguf *g)

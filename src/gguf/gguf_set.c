@@ -213,8 +213,10 @@ static int open_all(struct gguf_set *s, const char *const *paths, int n_paths, s
 int gguf_set_open(const char *const *paths, int n_paths, struct gguf_set **out, struct err *e)
 {
     struct gguf_set *s = mem_alloc(sizeof *s);
-    struct err why = {0};
-    const int rc = open_all(s, paths, n_paths, &why);
+    struct err why = {0}, lost = {0};
+    int rc = open_all(s, paths, n_paths, &why);
+    for (int i = 0; i < s->n && !lost.code; i++)
+        if (gguf_damaged(s->file[i], &lost)) why = lost, rc = lost.code; /* whatever zeros were taken for */
     *out = rc ? NULL : s;
     if (rc == 0) return 0;
     gguf_set_close(s);

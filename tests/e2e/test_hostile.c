@@ -14,12 +14,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "../support/hostile_cases.h"
+#include "../support/split_files.h"
 #include "../support/temp_files.h"
 #include "../support/watched_run.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "gguf/gguf.h"
 
 enum { N_IDS = 16, LONGEST_S = 60, FEWEST = 8 };
+#define NUM(key, t, x)                                                                                                 \
+    {                                                                                                                  \
+        KEY_NUM, key, .type = GGUF_##t, .v = (x)                                                                       \
+    }
 #define LEAST_LIMIT (UINT64_C(1) << 20)
 
 static char folder[TEMP_PATH], base[HOSTILE_BASES][TEMP_PATH + 16], file[TEMP_PATH + 16], out[TEMP_PATH + 16];
@@ -67,10 +73,11 @@ static void check_words(const struct hostile_case *c, const char *program)
         if (!strstr(message, c->says[i])) wrong(c, program, "no \"%s\"", c->says[i]);
 }
 
-static void check_refusal(const struct hostile_case *c, const char *program)
+/* size: of the file, or of all files of a set. */
+static void check_refusal(const struct hostile_case *c, const char *program, uint64_t size)
 {
     const char *message = str_c(&ran.errors), *end = strchr(message, '\n');
-    const uint64_t size = size_of(file), limit = size > LEAST_LIMIT ? size : LEAST_LIMIT;
+    const uint64_t limit = size > LEAST_LIMIT ? size : LEAST_LIMIT;
     if (ran.status != 1) wrong(c, program, "exit status %d", ran.status);
     if (!end || end[1]) wrong(c, program, "not one line");
     if (!strstr(message, file)) wrong(c, program, "does not name the file");
@@ -84,9 +91,9 @@ static void check_refusal(const struct hostile_case *c, const char *program)
 
 /* ---- runs */
 
-static void run_ds4(void)
+static void run_ds4(const char *path)
 {
-    const char *const argv[] = {TEST_BUILD "/ds4", "-m", file, "--token-ids", ids, "--logits-out", out, "-c", "64",
+    const char *const argv[] = {TEST_BUILD "/ds4", "-m", path, "--token-ids", ids, "--logits-out", out, "-c", "64",
                                 "--prefill-chunk", "16", "-t", "1",           NULL};
     said = false;
     watched_run(argv, LONGEST_S, &ran);
@@ -109,14 +116,14 @@ static void run_gguf_inspect(void)
 /* first: the base is the first one; with others only what depends on it is run. */
 static void run_broken(const struct hostile_case *c, bool first)
 {
-    run_ds4();
-    check_refusal(c, "ds4");
+    run_ds4(file);
+    check_refusal(c, "ds4", size_of(file));
     if (first && c->flags & HOSTILE_HEADER) {
         run_gguf_inspect();
-        check_refusal(c, "ds4-gguf inspect");
+        check_refusal(c, "ds4-gguf inspect", size_of(file));
     } else if (first) {
         run_ds4_inspect();
-        check_refusal(c, "ds4 --inspect");
+        check_refusal(c, "ds4 --inspect", size_of(file));
     }
 }
 
@@ -131,7 +138,7 @@ static void run_good(const struct hostile_case *c, bool first, const char *want,
     char *got;
     size_t n;
     unlink(out);
-    run_ds4();
+    run_ds4(file);
     if (ran.status != 0) {
         wrong(c, "ds4", "exit status %d", ran.status);
         return;
@@ -150,7 +157,7 @@ static void run_base(enum hostile_base b, char **want, size_t *n)
 {
     forge_write(base[b], file, NULL, 0);
     assert_int_equal(size_of(file), size_of(base[b]));
-    run_ds4();
+    run_ds4(file);
     assert_int_equal(ran.status, 0);
     read_logits(want, n);
     assert_int_equal(*n, (size_t)N_IDS * 288 * sizeof(float));
@@ -164,6 +171,7 @@ static void run_kind(void **state)
     char *want;
     size_t n_want;
     n_wrong = 0;
+    snprintf(file, sizeof file, "%s/m.gguf", folder);
     for (int b = 0; b < HOSTILE_BASES; b++) {
         int n = 0;
         run_base((enum hostile_base)b, &want, &n_want);
@@ -183,15 +191,129 @@ static void run_kind(void **state)
     if (n_wrong) fail_msg("%d wrong", n_wrong);
 }
 
+/* ---- split sets: one shard of three is changed, another one or none is named */
+
+enum { N_SHARDS = 3 };
+
+static const struct split_case {
+    int shard;
+    struct hostile_case change;
+} split_cases[] = {
+    {2, {"split", "count_0", {NUM("split.count", U16, 0)}, {"-00002-of", "2 of 0", "2 of 3"}}},
+    {1, {"split", "count_65536", {NUM("split.count", U32, 65536)}, {"-00001-of", "split.count = 65536", "0 to 65535"}}},
+    {3,
+     {"split",
+      "count_2_60",
+      {NUM("split.count", U64, UINT64_C(1) << 60)},
+      {"-00003-of", "split.count = 1152921504606846976", "0 to 65535"}}},
+    {3, {"split", "count_4", {NUM("split.count", U16, 4)}, {"-00003-of", "3 of 4", "3 of 3"}}},
+    {2,
+     {"split", "count_minus_1", {NUM("split.count", I16, 0xffff)}, {"-00002-of", "split.count\" is -1", "at least 0"}}},
+    {1,
+     {"split",
+      "count_is_text",
+      {{KEY_TEXT, "split.count", .text = "3"}},
+      {"-00001-of", "split.count\" is string", "an integer"}}},
+    {2, {"split", "number_of_another", {NUM("split.no", U16, 2)}, {"-00002-of", "3 of 3", "2 of 3"}}},
+    {2, {"split", "number_3", {NUM("split.no", U16, 3)}, {"-00002-of", "4 of 3", "2 of 3"}}},
+    {3, {"split", "number_65535", {NUM("split.no", U16, 65535)}, {"-00003-of", "split.no = 65535", "0 to 65534"}}},
+    {1,
+     {"split",
+      "number_is_a_float",
+      {{KEY_REAL, "split.no", .type = GGUF_F32}},
+      {"-00001-of", "split.no\" is f32", "an integer"}}},
+    {1, {"split", "tensors_7", {NUM("split.tensors.count", I32, 7)}, {"-00001-of", "of 7 tensors"}}},
+    {1,
+     {"split",
+      "tensors_minus_1",
+      {NUM("split.tensors.count", I32, UINT32_MAX)},
+      {"-00001-of", "split.tensors.count\" is -1", "at least 0"}}},
+    {2,
+     {"split",
+      "tensors_2_60",
+      {{HEAD, .at = 8, .n = 8, .v = UINT64_C(1) << 60}},
+      {"-00002-of", "n_tensors = 1152921504606846976", "at most"}}},
+    {3, {"split", "alignment_3", {NUM("general.alignment", U32, 3)}, {"-00003-of", "alignment 3", "power of two"}}},
+    {3, {"split", "last_byte", {{CUT, .at = PART_END, .v = UINT64_MAX}}, {"-00003-of", "file has", "incomplete"}}},
+    {2, {"split", "empty", {{CUT, .at = PART_HEADER}}, {"-00002-of", "the file is empty"}}},
+    {2, {"split", "no_tensors", {{T_DROP, ""}, {NO_DATA}}, {"-00001-of", "shards hold", "tensors"}}},
+};
+enum { N_SPLIT_CASES = sizeof split_cases / sizeof *split_cases };
+
+static void run_split(void **state)
+{
+    static const struct split_form form = {.n = N_SHARDS};
+    char stem[TEMP_PATH + 16], path[256], spare[TEMP_PATH + 16];
+    struct err e = {0};
+    int n;
+    uint64_t size = 0;
+    n_wrong = 0;
+    snprintf(stem, sizeof stem, "%s/set", folder);
+    snprintf(spare, sizeof spare, "%s/spare", folder);
+    snprintf(file, sizeof file, "%s", stem); /* what every message names */
+    if (split_write(base[HOSTILE_MIXED], stem, &form, &n, &e)) fail_msg("%s", e.msg);
+    for (int i = 1; i <= N_SHARDS; i++) size += size_of(split_path(path, stem, &form, i, N_SHARDS));
+    run_ds4(path);
+    assert_int_equal(ran.status, 0);
+    for (int i = 0; i < N_SPLIT_CASES; i++) {
+        const struct split_case *c = &split_cases[i];
+        assert_int_equal(rename(split_path(path, stem, &form, c->shard, N_SHARDS), spare), 0);
+        forge_write(spare, path, c->change.edits, FORGE_MOST);
+        for (int named = 1; named <= N_SHARDS; named += 2) {
+            run_ds4(split_path(path, stem, &form, named, N_SHARDS));
+            check_refusal(&c->change, "ds4", size);
+        }
+        assert_int_equal(rename(spare, split_path(path, stem, &form, c->shard, N_SHARDS)), 0);
+    }
+    if (n_wrong) fail_msg("%d wrong", n_wrong);
+}
+
+/* A name that speaks of more shards than there can be, or of many that are not there. */
+static void run_names(void **state)
+{
+    static const struct hostile_case most = {"names", "999999", .says = {"one of 999999 shards", "at most 65535"}};
+    static const struct hostile_case many = {"names", "65535", .says = {"shard 2 of 65535 is missing", "65533 others"}};
+    char path[TEMP_PATH + 64];
+    n_wrong = 0;
+    snprintf(file, sizeof file, "%s/n", folder);
+    snprintf(path, sizeof path, "%s/n-000001-of-999999.gguf", folder);
+    forge_write(base[HOSTILE_MIXED], path, NULL, 0);
+    run_ds4(path);
+    check_refusal(&most, "ds4", size_of(path));
+    snprintf(path, sizeof path, "%s/n-00001-of-65535.gguf", folder);
+    forge_write(base[HOSTILE_MIXED], path, NULL, 0);
+    run_ds4(path);
+    check_refusal(&many, "ds4", size_of(path));
+    if (n_wrong) fail_msg("%d wrong", n_wrong);
+}
+
 #define KIND(name)                                                                                                     \
     {                                                                                                                  \
 #name, run_kind, NULL, NULL, (void *)(uintptr_t) #name                                                         \
     }
 
 static const struct CMUnitTest tests[] = {
-    KIND(dims),    KIND(counts),    KIND(keys),    KIND(types), KIND(arrays),     KIND(lengths), KIND(places),
-    KIND(cut),     KIND(tensors),   KIND(values),  KIND(files), KIND(vocabulary), KIND(widths),  KIND(layers),
-    KIND(derived), KIND(overruled), KIND(ignored), KIND(words), KIND(layout),
+    KIND(dims),
+    KIND(counts),
+    KIND(keys),
+    KIND(types),
+    KIND(arrays),
+    KIND(lengths),
+    KIND(places),
+    KIND(cut),
+    KIND(tensors),
+    KIND(values),
+    KIND(files),
+    KIND(vocabulary),
+    KIND(widths),
+    KIND(layers),
+    KIND(derived),
+    KIND(overruled),
+    KIND(ignored),
+    KIND(words),
+    KIND(layout),
+    cmocka_unit_test(run_split),
+    cmocka_unit_test(run_names),
 };
 enum { N_TESTS = sizeof tests / sizeof *tests };
 
@@ -237,7 +359,6 @@ static int set_up(void **state)
 {
     struct err e = {0};
     temp_folder(folder);
-    snprintf(file, sizeof file, "%s/m.gguf", folder);
     snprintf(out, sizeof out, "%s/logits", folder);
     for (int b = 0; b < HOSTILE_BASES; b++) {
         snprintf(base[b], sizeof base[b], "%s/%s", folder, hostile_base_name((enum hostile_base)b));

@@ -269,24 +269,6 @@ static void test_failures(void **state)
     ds4_engine_close(g);
 }
 
-/* The file shrinks while the model is in use: the step says so instead of answering with what is left. */
-static void test_damaged_file(void **state)
-{
-    struct ds4_error e = {0};
-    const struct ds4_options o = kit_options(KIT_F16);
-    ds4_engine *g = kit_open(&o);
-    ds4_session *s = kit_session(g);
-    kit_sync(s, kit_tokens(), 40);
-    assert_int_equal(truncate(kit_path(KIT_F16), 8192), 0);
-    assert_int_equal(ds4_session_sync(s, kit_tokens(), 100, NULL, NULL, NULL, &e), DS4_E_IO);
-    assert_non_null(strstr(e.message, kit_path(KIT_F16)));
-    assert_int_equal(ds4_session_length(s), 40);
-    assert_int_equal(ds4_session_draft(s, kit_tokens() + 40, 1, NULL, &e), DS4_E_IO);
-    ds4_session_free(s);
-    ds4_engine_close(g);
-    kit_clean(); /* the next user gets a whole file */
-}
-
 /* ---------------------------------------------------------------- memory */
 
 static void test_memory(void **state)
@@ -622,7 +604,6 @@ int main(void)
         cmocka_unit_test(test_cancel_at_every_layer),
         cmocka_unit_test(test_cancel_waiting),
         cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_damaged_file),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_active_weights),
         cmocka_unit_test(test_plan_holds),
