@@ -206,6 +206,9 @@ static void report_log(const char *report)
 static void report_write(struct ds4_engine *g)
 {
     if (g->canonical) canonical_report(g->canonical, &g->report);
+    if (g->bpe && bpe_n_idle_merges(g->bpe))
+        str_printf(&g->report, "warning: %zu of %" PRIu64 " merges name texts that the vocabulary lacks: ignored\n",
+                   bpe_n_idle_merges(g->bpe), canonical_merges(g->canonical)->count);
     if (g->canonical && !g->report_only) report_log(str_c(&g->report));
     g->family->describe(g->model, &g->report);
     engine_plan_text(g, &g->report);

@@ -64,6 +64,8 @@ const struct file_map *gguf_map(const struct gguf *g); /* NULL after gguf_parse 
 /* True if a page of the file was lost since it was opened (file truncated, disk error): sets e. Whatever was read from
  * it since may be zeros. */
 bool gguf_damaged(const struct gguf *g, struct err *e);
+/* A sentence on what is odd about the file but does no harm; NULL: nothing is. */
+const char *gguf_warning(const struct gguf *g);
 
 uint64_t gguf_n_kv(const struct gguf *g);
 const struct gguf_kv *gguf_kv_at(const struct gguf *g, uint64_t i);

@@ -5,6 +5,7 @@
  * context (file, record, name) once, at the end. */
 #include "gguf/gguf.h"
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/log.h"
@@ -23,6 +24,7 @@ struct gguf {
     struct file_map *map;        /* NULL: the caller's memory */
     struct pile kv, tensor;      /* struct gguf_kv, struct gguf_tensor */
     struct strmap *keys, *names; /* to indices */
+    char warning[256];
 };
 
 /* What the cursor is in, for messages. */
@@ -183,14 +185,14 @@ static void read_array(struct cursor *c, struct gguf_kv *kv)
         take(c, kv->count * bytes, "array");
 }
 
-static void warn_odd_bools(const struct cursor *c, const struct gguf_kv *kv)
+/* The first one of the file is told. */
+static void note_odd_bools(struct cursor *c, const struct gguf_kv *kv)
 {
-    for (uint64_t i = 0; i < kv->count; i++)
-        if (kv->data[i] > 1) {
-            log_msg(LOG_WARN, "gguf", "%s: metadata %s: bool byte %u, taken as true; 0 and 1 are allowed", c->g->name,
-                    gguf_show(kv->key.p, kv->key.n).text, kv->data[i]);
-            return;
-        }
+    for (uint64_t i = 0; i < kv->count && !c->g->warning[0]; i++)
+        if (kv->data[i] > 1)
+            snprintf(c->g->warning, sizeof c->g->warning,
+                     "key %s holds bool byte %u, taken as true; 0 and 1 are allowed",
+                     gguf_show(kv->key.p, kv->key.n).text, kv->data[i]);
 }
 
 static void read_kv(struct cursor *c, struct gguf_kv *kv)
@@ -211,7 +213,7 @@ static void read_kv(struct cursor *c, struct gguf_kv *kv)
         else
             take(c, gguf_type_bytes(kv->type), "value");
     }
-    if (!c->err.code && kv->elem == GGUF_BOOL) warn_odd_bools(c, kv);
+    if (!c->err.code && kv->elem == GGUF_BOOL) note_odd_bools(c, kv);
 }
 
 static void read_metadata(struct cursor *c)
@@ -384,7 +386,9 @@ static int parse(struct gguf *g, struct err *e)
     check_inside(&c, align);
     check_overlap(&c);
     if (gguf_damaged(g, e)) return ERR_IO;
-    return c.err.code ? report(&c, e) : 0;
+    if (c.err.code) return report(&c, e);
+    log_msg(LOG_DEBUG, "gguf", "%s: %" PRIu64 " keys, %" PRIu64 " tensors", g->name, g->kv.n, g->tensor.n);
+    return 0;
 }
 
 /* Takes over map. */
@@ -448,6 +452,11 @@ uint64_t gguf_size(const struct gguf *g)
 const struct file_map *gguf_map(const struct gguf *g)
 {
     return g->map;
+}
+
+const char *gguf_warning(const struct gguf *g)
+{
+    return g->warning[0] ? g->warning : NULL;
 }
 
 bool gguf_damaged(const struct gguf *g, struct err *e)

@@ -198,6 +198,14 @@ static int check_counts(struct gguf_set *s, struct err *e)
                    gguf_path(s->file[0]), s->n_tensors, n);
 }
 
+/* What the first odd file says of itself. */
+static void note_odd_file(struct gguf_set *s)
+{
+    for (int i = 0; i < s->n && !s->warning[2].n; i++)
+        if (gguf_warning(s->file[i]))
+            str_printf(&s->warning[2], "%s: %s", last_part(gguf_path(s->file[i])), gguf_warning(s->file[i]));
+}
+
 static int open_all(struct gguf_set *s, const char *const *paths, int n_paths, struct err *e)
 {
     if (n_paths < 1) return err_set(e, ERR_ARG, "no model file is given");
@@ -207,6 +215,7 @@ static int open_all(struct gguf_set *s, const char *const *paths, int n_paths, s
     if (rc == 0 && !s->is_split) rc = gguf_set_check_list(s, e);
     if (rc == 0) rc = gguf_set_merge(s, e);
     if (rc == 0 && s->is_split) rc = check_counts(s, e);
+    if (rc == 0) note_odd_file(s);
     return rc;
 }
 

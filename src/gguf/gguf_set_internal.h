@@ -5,7 +5,7 @@
 #include "base/strmap.h"
 #include "gguf/gguf_set.h"
 
-enum { GGUF_SET_WARNINGS = 2 }; /* 0: counts of shards differ; 1: keys differ */
+enum { GGUF_SET_WARNINGS = 3 }; /* 0: counts of shards differ; 1: keys differ; 2: of a file */
 
 struct gguf_set {
     struct gguf **file; /* owned, as is all of this */

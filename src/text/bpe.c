@@ -1,7 +1,6 @@
 /* Vocabulary, merges and special tokens made from the texts of a model file, and encoding with them. */
 #include "text/bpe.h"
 #include <string.h>
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "text/bpe_merge.h"
@@ -16,7 +15,7 @@ struct special {
 struct bpe {
     struct presplit *split;
     struct merge_table *merges;
-    size_t n_tokens;
+    size_t n_tokens, n_idle; /* n_idle: merges that are ignored */
     char *bytes;             /* the bytes of all tokens, one after the other */
     size_t *at;              /* [n_tokens + 1]: where the bytes of a token start */
     struct special *special; /* longest text first */
@@ -153,9 +152,9 @@ bool bpe_is_merge(const char *text, size_t n)
 
 /* "left right" -> the rule. Looks the joined text up in buffer, which has room for it. A rule that would make a special
  * token is left out: text must never become one. So is one that names texts that the vocabulary lacks (cut vocabularies
- * keep the full list): it could never apply; *n_idle counts those. */
+ * keep the full list): it could never apply. */
 static int merge_enter(struct bpe *b, const struct strmap *by_text, const struct bpe_text *merge, uint32_t rank,
-                       char *buffer, size_t *n_idle, struct err *e)
+                       char *buffer, struct err *e)
 {
     const char *const space = space_of(merge->p, merge->n);
     const size_t n_left = space ? (size_t)(space - merge->p) : 0;
@@ -170,7 +169,7 @@ static int merge_enter(struct bpe *b, const struct strmap *by_text, const struct
     memcpy(buffer + n_left, space + 1, n_right);
     const bool known = text_id(by_text, merge->p, n_left, &left) && text_id(by_text, space + 1, n_right, &right) &&
                        text_id(by_text, buffer, n_left + n_right, &joined);
-    *n_idle += !known;
+    b->n_idle += !known;
     if (known && !bpe_is_special(b, joined)) merge_table_put(b->merges, left, right, rank, joined);
     return 0;
 }
@@ -185,12 +184,7 @@ static int merges_read(struct bpe *b, const struct strmap *by_text, const struct
     char *buffer = mem_try(longest);
     b->merges = merge_table_new(n_merges);
     int rc = buffer && b->merges ? 0 : out_of_memory(e);
-    size_t n_idle = 0;
-    for (size_t i = 0; rc == 0 && i < n_merges; i++)
-        rc = merge_enter(b, by_text, &merges[i], (uint32_t)i, buffer, &n_idle, e);
-    if (rc == 0 && n_idle)
-        log_msg(LOG_WARN, "tokenizer", "%zu of %zu merges name texts that the vocabulary lacks: ignored", n_idle,
-                n_merges);
+    for (size_t i = 0; rc == 0 && i < n_merges; i++) rc = merge_enter(b, by_text, &merges[i], (uint32_t)i, buffer, e);
     mem_free(buffer);
     return rc;
 }
@@ -324,6 +318,11 @@ bool bpe_is_special(const struct bpe *b, int32_t id)
 size_t bpe_n_tokens(const struct bpe *b)
 {
     return b->n_tokens;
+}
+
+size_t bpe_n_idle_merges(const struct bpe *b)
+{
+    return b->n_idle;
 }
 
 size_t bpe_token_bytes(const struct bpe *b, int32_t id, const char **bytes)

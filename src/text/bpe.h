@@ -17,9 +17,9 @@ struct bpe_text {
 
 /* tokens[n_tokens]: texts in the byte alphabet; merges[n_merges]: "left right"; specials: texts of the family's special
  * tokens (those that the vocabulary lacks are ignored here; bpe_special says which exist). Of two tokens with the same
- * text the first counts. Merges whose parts or result the vocabulary lacks are ignored with a warning. check: asked
- * once special tokens are known, before anything is said or made for merges; NULL: nothing is asked. 0, ERR_MODEL (a
- * merge that is none), ERR_MEMORY, or what check returns. */
+ * text the first counts. Merges whose parts or result the vocabulary lacks are ignored. check: asked once special
+ * tokens are known, before anything is made for merges; NULL: nothing is asked. 0, ERR_MODEL (a merge that is none),
+ * ERR_MEMORY, or what check returns. */
 int bpe_create(const struct bpe_text *tokens, size_t n_tokens, const struct bpe_text *merges, size_t n_merges,
                const char *const *specials, size_t n_specials, enum pretokenizer pre,
                int (*check)(const struct bpe *b, struct err *e), struct bpe **out, struct err *e);
@@ -45,6 +45,8 @@ int bpe_encode_rendered(const struct bpe *b, const char *text, size_t n, struct 
 int32_t bpe_special(const struct bpe *b, const char *text);
 bool bpe_is_special(const struct bpe *b, int32_t id);
 size_t bpe_n_tokens(const struct bpe *b);
+/* Merges that are ignored. */
+size_t bpe_n_idle_merges(const struct bpe *b);
 /* Bytes of a token (special tokens and texts outside the byte alphabet: their text). Returns the length; the pointer
  * lives as long as b. id outside: length 0. */
 size_t bpe_token_bytes(const struct bpe *b, int32_t id, const char **bytes);

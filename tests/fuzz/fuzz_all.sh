@@ -1,13 +1,15 @@
 #!/bin/sh
 # run.sh FOLDER SECONDS NAME...: fuzzes FOLDER/fuzz_NAME for SECONDS each, starting from corpus/NAME, and ends with
-# "N passed, N failed". New inputs stay in a scratch folder; an input that crashes is left in the current folder.
+# "N passed, N failed". NAME.dict holds words to try. New inputs stay in a scratch folder; an input that crashes is left in the current folder.
 folder=$1 seconds=$2
 shift 2
 passed=0 failed=0
 for name in "$@"; do
     scratch=$(mktemp -d) || exit 1
     mkdir -p "tests/fuzz/corpus/$name"
-    if "$folder/fuzz_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -print_final_stats=0 \
+    words=
+    [ -f "tests/fuzz/$name.dict" ] && words="-dict=tests/fuzz/$name.dict"
+    if "$folder/fuzz_$name" $words -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -print_final_stats=0 \
         -artifact_prefix="crash-$name-" "$scratch" "tests/fuzz/corpus/$name" >"$scratch.log" 2>&1; then
         passed=$((passed + 1))
     else

@@ -35,6 +35,16 @@ int hostile_base_write(enum hostile_base b, const char *path, struct err *e)
     return rc;
 }
 
+int hostile_small_write(const char *path, struct err *e)
+{
+    struct synth_shape s = synth_tiny();
+    s.V = 16, s.L = 2, s.F = 32, s.E = 3;
+    s.ratios[0] = 4, s.ratios[1] = 128;
+    s.dense = s.gate = s.up = s.down = QT_Q8_0;
+    s.embed = s.rest = QT_F16;
+    return synth_deepseek4(path, &s, e);
+}
+
 /* Kinds that are of the container alone, whatever is in it. */
 static bool is_of_container(const char *kind)
 {

@@ -26,6 +26,8 @@ extern const int hostile_n_cases;
 /* The models that cases are made of. Mixed: Q8_0, F16, Q4_0 and MXFP4 under ds4's names and keys. Q2: experts in
  * IQ2_XXS and Q2_K under ik_llama.cpp's names, with few keys. */
 enum hostile_base { HOSTILE_MIXED, HOSTILE_Q2, HOSTILE_BASES };
+/* The smallest model whose parts all differ: for corpora. 16 tokens, 2 layers. */
+int hostile_small_write(const char *path, struct err *e);
 const char *hostile_base_name(enum hostile_base b);
 int hostile_base_write(enum hostile_base b, const char *path, struct err *e);
 
