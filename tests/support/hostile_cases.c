@@ -71,6 +71,7 @@ bool hostile_applies(const struct hostile_case *c, enum hostile_base b)
 #define HEADER HOSTILE_HEADER
 #define GOOD   HOSTILE_GOOD
 #define ONE    HOSTILE_ONE
+#define WORSE  (HOSTILE_GOOD | HOSTILE_WORSE)
 
 #define P(n)     (UINT64_C(1) << (n))
 #define MINUS(n) (UINT64_MAX - (n) + 1)
@@ -773,6 +774,13 @@ const struct hostile_case hostile_cases[] = {
      {V4 "hash_layer_count = -1", "0 to 4096"}},
     {"values", "draft_65", {NUM(V4 "nextn_predict_layers", U32, 65)}, {V4 "nextn_predict_layers = 65", "0 to 64"}},
     {"values", "split_65536", {NUM("split.count", U32, 65536)}, {"split.count", "65536"}},
+    {"values",
+     "eps_nan_beside_what_is_odd",
+     {NUM(V4 "attention.layer_norm_rms_epsilon", F32, NAN32),
+      NUM("x.odd", BOOL, 7),
+      TEXT(V4 "rope.scaling.type", "x"),
+      {KEY_ITEM, TOK "merges", .text = "no such"}},
+     {V4 "attention.layer_norm_rms_epsilon", "is NaN", "finite number"}},
     {"values", "split_minus_1", {NUM("split.count", I32, UINT32_MAX)}, {"split.count", "is -1", "at least 0"}},
 
     /* ---- what is no GGUF of ours */
@@ -1067,6 +1075,29 @@ const struct hostile_case hostile_cases[] = {
     {"words", "no_byte", {{KEY_ITEM, TOK "tokens", .at = 40, .text = "gone"}}, .flags = GOOD},
     {"words", "merge_of_others", {{KEY_ITEM, TOK "merges", .text = "no such"}}, {"1 of 1 merges", "lacks"}, GOOD},
     {"words", "merges_again", {{KEY_TEXTS, TOK "merges", .n = 1000, .text = "t h"}}, .flags = GOOD},
+
+    /* ---- not good, but run: numbers that are none, in tensors of which not every token needs every row */
+    {"damage", "embedding", {{T_POKE, EMBD, 0x7e00, 2, 10}}, {EMBD " holds NaN or Inf in row 0"}, WORSE},
+    {"damage", "embedding_inf", {{T_POKE, EMBD, 0xfc00, 2, 10}}, {EMBD " holds NaN or Inf in row 0"}, WORSE},
+    {"damage", "output", {{T_POKE, "output.weight", 0x7c00, 2, 0}}, {"output.weight holds NaN or Inf in row 0"}, WORSE},
+    {"damage", "query", {{T_POKE, QA, 0x7e00, 2, 0}}, {QA " holds NaN or Inf in row 0"}, WORSE},
+    {"damage",
+     "kv",
+     {{T_POKE, "blk.2.attn_kv.weight", 0xffff, 2, 0}},
+     {"attn_kv.weight holds NaN or Inf"},
+     WORSE | ONE},
+    {"damage",
+     "attention",
+     {{T_POKE, "blk.0.attn_output_b.weight", 0x7c00, 2, 0}},
+     {"holds NaN or Inf in row 0"},
+     WORSE},
+    {"damage",
+     "gates",
+     {{T_POKE, "blk.1.ffn_gate_exps.weight", 0x7e00, 2, 0}},
+     {"ffn_gate_exps.weight holds NaN or Inf"},
+     WORSE},
+    {"damage", "downs", {{T_POKE, DOWN, 0xff, 1, 0}}, {DOWN " holds NaN or Inf in row 0"}, WORSE | ONE},
+    {"damage", "shared", {{T_POKE, LAST, 0xfe00, 2, 0}}, {LAST " holds NaN or Inf in row 0"}, WORSE},
 
     /* ---- good: shapes and places */
     {"layout", "version_2", {{HEAD, .at = 4, .n = 4, .v = 2}}, .flags = GOOD},

@@ -10,7 +10,8 @@
 enum {
     HOSTILE_HEADER = 1, /* no GGUF: whoever reads the container refuses it too */
     HOSTILE_GOOD = 2,   /* runs; `says` are words of warnings */
-    HOSTILE_ONE = 4     /* only for the first base: for what the other form has not */
+    HOSTILE_ONE = 4,    /* only for the first base: for what the other form has not */
+    HOSTILE_WORSE = 8   /* with HOSTILE_GOOD: runs, but what comes out is another thing */
 };
 
 struct hostile_case {
