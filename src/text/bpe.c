@@ -3,6 +3,7 @@
 #include <string.h>
 #include "base/mem.h"
 #include "base/strmap.h"
+#include "text/bpe_cache.h"
 #include "text/bpe_merge.h"
 #include "text/byte_alphabet.h"
 
@@ -227,15 +228,18 @@ void bpe_free(struct bpe *b)
 
 /* ------------------------------------------------------------------------------------------------ encoding */
 
+enum { CACHE_FROM = 4096 }; /* bytes of a text that may repeat its words often enough */
+
 struct encoder {
     const struct bpe *b;
     struct bpe_ids *ids;
     struct merge_work work;
+    struct piece_cache *cache; /* or NULL */
 };
 
-static int encode_piece(void *arg, const char *piece, size_t n, struct err *e)
+/* Appends the ids of a piece; *left is their number. */
+static int merge_piece(struct encoder *enc, const char *piece, size_t n, size_t *left, struct err *e)
 {
-    struct encoder *const enc = arg;
     int rc = ids_room(enc->ids, n, e);
     if (rc != 0) return rc;
     int32_t *const ids = enc->ids->p + enc->ids->n;
@@ -245,9 +249,31 @@ static int encode_piece(void *arg, const char *piece, size_t n, struct err *e)
             return err_set(e, ERR_MODEL, "tokenizer: the vocabulary has no token for byte 0x%02x",
                            (unsigned)(unsigned char)piece[i]);
     }
-    size_t left = n;
-    rc = merge_run(enc->b->merges, &enc->work, ids, &left, e);
-    if (rc == 0) enc->ids->n += left;
+    *left = n;
+    rc = merge_run(enc->b->merges, &enc->work, ids, left, e);
+    if (rc == 0) enc->ids->n += *left;
+    return rc;
+}
+
+static int encode_piece(void *arg, const char *piece, size_t n, struct err *e)
+{
+    struct encoder *const enc = arg;
+    size_t left;
+    if (!enc->cache || n > PIECE_CACHE_BYTES) return merge_piece(enc, piece, n, &left, e);
+    struct piece_slot *const s = piece_cache_find(enc->cache, piece, n);
+    int rc = 0;
+    if (s->n_ids > 0) {
+        rc = ids_room(enc->ids, s->n_ids, e);
+        if (rc != 0) return rc;
+        memcpy(enc->ids->p + enc->ids->n, s->ids, s->n_ids * sizeof *s->ids);
+        enc->ids->n += s->n_ids;
+        return 0;
+    }
+    rc = merge_piece(enc, piece, n, &left, e);
+    if (rc == 0 && left <= PIECE_CACHE_IDS) {
+        memcpy(s->ids, enc->ids->p + enc->ids->n - left, left * sizeof *s->ids);
+        s->n_ids = (uint8_t)left;
+    }
     return rc;
 }
 
@@ -280,10 +306,11 @@ static int encode_spans(struct encoder *enc, const char *text, size_t n, struct 
 
 static int encode(const struct bpe *b, const char *text, size_t n, bool rendered, struct bpe_ids *ids, struct err *e)
 {
-    struct encoder enc = {.b = b, .ids = ids};
+    struct encoder enc = {.b = b, .ids = ids, .cache = n >= CACHE_FROM ? piece_cache_new() : NULL};
     const size_t before = ids->n;
     const int rc = rendered ? encode_spans(&enc, text, n, e) : presplit_run(b->split, text, n, encode_piece, &enc, e);
     merge_work_free(&enc.work);
+    piece_cache_free(enc.cache);
     if (rc != 0) ids->n = before;
     return rc;
 }

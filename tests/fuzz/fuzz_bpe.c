@@ -47,11 +47,16 @@ static void check(const struct bpe *b, const char *text, size_t n, bool rendered
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
+    enum { LONG = 5000 };
     static struct byte_vocabulary *vocabulary;
+    static char repeated[LONG];
     if (!vocabulary)
         vocabulary =
             byte_vocabulary_new(merges, sizeof merges / sizeof *merges, specials, sizeof specials / sizeof *specials);
     check(byte_vocabulary_bpe(vocabulary), (const char *)data, n, false);
     check(byte_vocabulary_bpe(vocabulary), (const char *)data, n, true);
+    if (n == 0 || n > LONG / 2) return 0;
+    for (size_t i = 0; i < LONG; i++) repeated[i] = (char)data[i % n]; /* words that come again are remembered */
+    check(byte_vocabulary_bpe(vocabulary), repeated, LONG, false);
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "text/bpe.h"
+#include "text/bpe_cache.h"
 #include "../support/bpe_golden.h"
 #include "../support/byte_vocabulary.h"
 
@@ -208,6 +209,67 @@ static void test_merging_is_as_defined(void **state)
     byte_vocabulary_free(v);
 }
 
+/* Words that come again in a long text, more of them than are remembered, have the ids that they have alone. Pieces of
+ * other kinds stand between: some differ by zero bytes only. */
+static void test_repeated_words(void **state)
+{
+    enum { WORDS = 150000 };
+    static const char *const between[] = {" ", "\x01", "\0", "  ", "12 ", "!", "\n", "\xff"};
+    struct byte_vocabulary *v = vocabulary();
+    const struct bpe *b = byte_vocabulary_bpe(v);
+    struct bpe_ids whole = {0}, parts = {0};
+    struct str text = {0};
+    uint32_t random = 1;
+    for (int w = 0; w < WORDS; w++) {
+        char word[24];
+        random = random * 1664525 + 1013904223;
+        const size_t n = 1 + (random >> 24) % 18, k = (random >> 20) % COUNT(between);
+        for (size_t i = 0; i < n; i++) {
+            random = random * 1664525 + 1013904223;
+            word[i] = "aabc"[(random >> 20) % 4];
+        }
+        const size_t from = text.n;
+        str_add(&text, k == 2 ? "\0\0\0" : between[k], k == 2 ? 1 + n % 3 : strlen(between[k]));
+        str_add(&text, word, n);
+        assert_int_equal(bpe_encode(b, text.p + from, text.n - from, &parts, NULL), 0);
+    }
+    assert_int_equal(bpe_encode(b, text.p, text.n, &whole, NULL), 0);
+    expect_ids(&whole, parts.p, parts.n);
+    bpe_ids_free(&whole);
+    bpe_ids_free(&parts);
+    str_free(&text);
+    byte_vocabulary_free(v);
+}
+
+/* What is found is what was put there: pieces that share their first or last bytes, or differ by zero bytes. */
+static void test_piece_cache(void **state)
+{
+    enum { PIECES = 400000 };
+    static char put[PIECES][PIECE_CACHE_BYTES];
+    static size_t length[PIECES];
+    struct piece_cache *c = piece_cache_new();
+    uint32_t random = 1;
+    int hits = 0;
+    assert_non_null(c);
+    for (int i = 0; i < PIECES; i++) {
+        random = random * 1664525 + 1013904223;
+        const uint32_t value = (random >> 8) % (i % 3 ? 200000 : 30000);
+        length[i] = i % 3 == 0 ? 1 + value % PIECE_CACHE_BYTES : PIECE_CACHE_BYTES;
+        if (length[i] >= 4 && i % 3 == 1) memcpy(put[i], &value, sizeof value);
+        if (i % 3 == 2) memcpy(put[i] + 12, &value, sizeof value);
+        if (i % 3 == 0) put[i][0] = (char)(value % 7);
+        struct piece_slot *s = piece_cache_find(c, put[i], length[i]);
+        if (s->n_ids > 0) {
+            hits++;
+            assert_int_equal(length[s->ids[0]], length[i]);
+            assert_memory_equal(put[s->ids[0]], put[i], length[i]);
+        }
+        s->ids[0] = i, s->n_ids = 1;
+    }
+    assert_true(hits > 1000);
+    piece_cache_free(c);
+}
+
 static void test_special_tokens(void **state)
 {
     struct byte_vocabulary *v = vocabulary();
@@ -372,6 +434,8 @@ int main(void)
         cmocka_unit_test(test_pieces_and_ids_of_the_demo_model),
         cmocka_unit_test(test_lowest_rank_leftmost),
         cmocka_unit_test(test_merging_is_as_defined),
+        cmocka_unit_test(test_repeated_words),
+        cmocka_unit_test(test_piece_cache),
         cmocka_unit_test(test_special_tokens),
         cmocka_unit_test(test_text_never_merges_into_a_special_token),
         cmocka_unit_test(test_token_bytes),
