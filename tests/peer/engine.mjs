@@ -89,6 +89,7 @@ function listed(text) {
 const llama = await getLlama({gpu: false, build: 'never', logLevel: 'error'});
 const nShapes = Math.min(+(shapes || Infinity), +execFileSync(writeModels));
 let passed = 0, failed = 0;
+const kinds = new Map(); // what the files of each kind have in common
 console.log('file      positions     median    9 of 10    largest   over 10x');
 for (let i = 0; i < nShapes; i++) {
     for (const [name, {kind, prompts}] of listed(execFileSync(writeModels, [i, folder], {encoding: 'utf8'}))) {
@@ -100,7 +101,23 @@ for (let i = 0; i < nShapes; i++) {
         const cells = [median, d[Math.floor(d.length * 0.9)], d.at(-1)].map((x) => x.toExponential(1).padStart(11));
         console.log(`${name.padEnd(8)} ${String(d.length).padStart(10)}${cells.join('')}${String(off).padStart(11)}${good ? '' : '   FAILED'}`);
         fs.rmSync(path.join(folder, `${name}.gguf`));
+        const k = kinds.get(kind) ?? {files: 0, prompts: 0, positions: 0, medians: [], off: 0, most: 0};
+        kinds.set(kind, {
+            files: k.files + 1,
+            prompts: k.prompts + prompts.length,
+            positions: k.positions + d.length,
+            medians: [...k.medians, median],
+            off: k.off + off,
+            most: Math.max(k.most, d.at(-1)),
+        });
     }
+}
+console.log('kind   files   prompts   positions      limit    medians               over 10x   largest');
+for (const [kind, k] of kinds) {
+    const e = (x) => x.toExponential(1);
+    const counts = [k.files, k.prompts, k.positions].map((x, i) => String(x).padStart([6, 10, 12][i])).join('');
+    const range = `${e(Math.min(...k.medians))} to ${e(Math.max(...k.medians))}`;
+    console.log(`${kind.padEnd(6)}${counts}${e(LIMITS[kind][0]).padStart(11)}    ${range.padEnd(20)}${String(k.off).padStart(10)}${e(k.most).padStart(10)}`);
 }
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed ? 1 : 0);

@@ -54,26 +54,27 @@ static struct synth_shape shape_at(int i)
     return s;
 }
 
+enum width { ANY, WIDE_ONLY, NARROW_ONLY, MADE_WIDE };
+
 /* The kinds of files: F32 for a sharp comparison, then what is published. Experts of 2 bits and of Q4_K need rows of
- * 256; the narrow shapes have their 4 bits in blocks of 32. */
+ * 256: for 2 bits the narrow shapes are made as wide, for 4 they have blocks of 32. */
 static const struct kind {
     const char *name;
     uint32_t embed, dense, gate, up, down, rest;
-    int multiple; /* of D and F; a kind of 0 is every shape's */
-    bool narrow_only;
+    enum width width;
 } kinds[] = {
-    {"f32", QT_F32, QT_F32, QT_F32, QT_F32, QT_F32, QT_F32, 0, false},
-    {"f16", QT_F16, QT_F16, QT_F16, QT_F16, QT_F16, QT_F16, 0, false},
-    {"q8", QT_F16, QT_Q8_0, QT_Q8_0, QT_Q8_0, QT_Q8_0, QT_F32, 0, false},
-    {"q4", QT_F16, QT_Q8_0, QT_Q4_K, QT_Q4_K, QT_Q4_K, QT_F32, 256, false},
-    {"q4", QT_F16, QT_Q8_0, QT_MXFP4, QT_MXFP4, QT_Q4_0, QT_F32, 0, true},
-    {"q2", QT_F16, QT_Q8_0, QT_IQ2_XXS, QT_IQ2_XXS, QT_Q2_K, QT_F32, 256, false},
+    {"f32", QT_F32, QT_F32, QT_F32, QT_F32, QT_F32, QT_F32, ANY},
+    {"f16", QT_F16, QT_F16, QT_F16, QT_F16, QT_F16, QT_F16, ANY},
+    {"q8", QT_F16, QT_Q8_0, QT_Q8_0, QT_Q8_0, QT_Q8_0, QT_F32, ANY},
+    {"q4", QT_F16, QT_Q8_0, QT_Q4_K, QT_Q4_K, QT_Q4_K, QT_F32, WIDE_ONLY},
+    {"q4", QT_F16, QT_Q8_0, QT_MXFP4, QT_MXFP4, QT_Q4_0, QT_F32, NARROW_ONLY},
+    {"q2", QT_F16, QT_Q8_0, QT_IQ2_XXS, QT_IQ2_XXS, QT_Q2_K, QT_F32, MADE_WIDE},
 };
 
 static bool kind_fits(const struct kind *k, const struct synth_shape *s)
 {
     const bool wide = s->D % 256 == 0 && s->F % 256 == 0;
-    return k->narrow_only ? !wide : k->multiple == 0 || wide;
+    return k->width == NARROW_ONLY ? !wide : k->width == WIDE_ONLY ? wide : true;
 }
 
 /* Engines that round activations to 8 bits agree only as well as those roundings do: a difference of the last bit
@@ -91,6 +92,7 @@ static int write_file(const char *folder, const char *name, struct synth_shape s
     struct err e = {0};
     char own[4096], path[4096];
     if (k->dense == QT_Q8_0) tame(&s);
+    if (k->width == MADE_WIDE) s.D = s.F = 256;
     s.embed = k->embed, s.dense = k->dense, s.gate = k->gate, s.up = k->up, s.down = k->down, s.rest = k->rest;
     snprintf(own, sizeof own, "%s/own.gguf", folder);
     snprintf(path, sizeof path, "%s/%s.gguf", folder, name);
