@@ -88,11 +88,13 @@ static int take_name(struct file_writer *w, int (*make)(struct file_writer *w, c
     return -1;
 }
 
-/* With the mode of the target if there is one (NULL: there is none). */
+/* With owner and mode of the target if there is one (NULL: there is none). Only root can give files away. */
 static int open_temp(struct file_writer *w, const struct stat *target)
 {
     if (!open_unnamed(w) && take_name(w, create_named)) return -1;
-    return target ? fchmod(w->fd, target->st_mode & 0777) : 0;
+    if (!target) return 0;
+    if (fchown(w->fd, target->st_uid, target->st_gid)) errno = 0;
+    return fchmod(w->fd, target->st_mode & 0777);
 }
 
 static void writer_free(struct file_writer *w)
@@ -127,6 +129,7 @@ static int open_target(struct file_writer *w, struct err *e)
         w->fd = open(w->path, O_WRONLY | O_CLOEXEC);
         return w->fd < 0 ? file_error(e, w->shown, "open") : 0;
     }
+    if (exists && access(w->path, W_OK)) return file_error(e, w->shown, "write to it"); /* it could be replaced */
     if (exists) follow_links(w);
     return open_temp(w, exists ? &st : NULL) ? file_error(e, w->shown, "create a file beside it to write to") : 0;
 }

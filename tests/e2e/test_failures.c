@@ -381,12 +381,17 @@ static void without_permission(void **state)
         {"$NOBODY $DS4 -p hi --session $FOLDER/closed", 1, "closed: cannot open: Permission denied"},
         {"$NOBODY $DS4 -p hi --session $FOLDER/sealed/s", 1,
          "sealed/s: cannot create a file beside it to write to: Permission denied"},
+        {"$NOBODY $DS4 -p hi --logits-out $FOLDER/still", 1, "still: cannot write to it: Permission denied"},
+        {"$NOBODY $DS4 -p hi --session $FOLDER/session", 1, "session: cannot write to it: Permission denied"},
+        {"$NOBODY $GGUF synth --preset tiny --quant q8 --overwrite -o $FOLDER/still", 1, "still: cannot write to it"},
         {"$NOBODY $DS4 -p hi --logits-out $FOLDER/sealed/x", 1, "sealed/x: cannot create a file beside it"},
         {"$NOBODY $DS4 -p hi --dump-logits $FOLDER/sealed/x", 1, "sealed/x: cannot create a file beside it"},
         {"$NOBODY $DS4 -p hi --dump-logprobs $FOLDER/sealed/x", 1, "sealed/x: cannot create a file beside it"},
         {"$NOBODY $GGUF synth --preset tiny --quant q8 -o $FOLDER/sealed/x", 1, "sealed/x: cannot create a file"},
     };
-    assert_int_equal(shell_run("cd $FOLDER; cp empty closed; chmod 0 closed; mkdir sealed; chmod 555 sealed", &said),
+    assert_int_equal(shell_run("cd $FOLDER; chmod 777 .; chmod 444 session; cp prompt still; chmod 444 still; cp empty "
+                               "closed; chmod 0 closed; mkdir sealed; chmod 555 sealed",
+                               &said),
                      0);
     ALL_FAIL(table);
     if (!geteuid())
