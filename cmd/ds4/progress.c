@@ -18,10 +18,10 @@ void progress_begin(struct progress *p)
 /* "prefill [####....] 512/2048 tokens, 25 %, 71.0 t/s", in fewer than `columns` columns. */
 static void bar(struct str *out, int done, int total, double rate, int columns)
 {
-    char count[40], speed[40];
+    char count[40], speed[40] = "";
     const int percent = (int)(100.0 * done / total);
     snprintf(count, sizeof count, "%d/%d tokens, ", done, total);
-    snprintf(speed, sizeof speed, rate > 0 ? ", %.1f t/s" : "", rate);
+    if (rate > 0) snprintf(speed, sizeof speed, ", %.1f t/s", rate);
     int left = columns - 1 - (int)strlen("prefill 100 %");
     const bool show_count = left >= (int)strlen(count),
                show_speed = (left -= show_count ? (int)strlen(count) : 0) >= 14;
