@@ -1,6 +1,7 @@
 /* Programs on broken files: every one is refused with exit status 1 and one line that names the file, the field, what
  * it is and what is allowed; in less than a second of processor time, and without a single request for more memory than
- * the file is long (or 1 MiB). Files that only look odd run as the good one does, bit for bit.
+ * the file is long (or 1 MiB), or more than 8 times as much in all. Files that only look odd run as the good one does,
+ * bit for bit.
  *
  * "test_hostile write FOLDER" writes all files into a folder instead, for other programs to be tried on. */
 #include <setjmp.h>
@@ -21,7 +22,7 @@
 #include "base/mem.h"
 #include "gguf/gguf.h"
 
-enum { N_IDS = 16, LONGEST_S = 60, FEWEST = 8 };
+enum { N_IDS = 16, LONGEST_S = 60, FEWEST = 8, MOST_TIMES = 8 };
 #define NUM(key, t, x)                                                                                                 \
     {                                                                                                                  \
         KEY_NUM, key, .type = GGUF_##t, .v = (x)                                                                       \
@@ -86,6 +87,7 @@ static void check_refusal(const struct hostile_case *c, const char *program, uin
     if (ran.largest > limit)
         wrong(c, program, "asked for %llu bytes at once, the file has %llu", (unsigned long long)ran.largest,
               (unsigned long long)size);
+    if (ran.peak > MOST_TIMES * limit) wrong(c, program, "had %llu bytes of heap", (unsigned long long)ran.peak);
     if (ran.cpu > 1) wrong(c, program, "took %.2f s", ran.cpu);
 }
 
