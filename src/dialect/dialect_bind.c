@@ -242,11 +242,19 @@ static void bind_one(struct canonical *c, const struct tensor_row *row, int laye
     }
     make_view(c, s, want);
     s->bound = true;
-    if (c->headers_only) return;
-    if (row->flags & TENSOR_IDS)
-        check_ids(c, s, p);
-    else
-        check_values(c, s, row, is_small(row) && !c->look, p);
+}
+
+/* Data is looked at once all tensors are there: where the list of tensors is wrong, so is the place of their data. */
+static void check_data(struct canonical *c, struct problems *p)
+{
+    for (uint64_t i = 0; i < c->sources.n; i++) {
+        const struct source *s = source_at(c, i);
+        const struct tensor_row *row = &c->family->tensors[s->row];
+        if (s->bound && (row->flags & TENSOR_IDS))
+            check_ids(c, s, p);
+        else if (s->bound)
+            check_values(c, s, row, is_small(row) && !c->look, p);
+    }
 }
 
 int dialect_bind(struct canonical *c, struct err *e)
@@ -257,6 +265,7 @@ int dialect_bind(struct canonical *c, struct err *e)
         const bool optional = may_be_missing(c, row), block = row->scope == SCOPE_BLOCK;
         for (int l = 0; l < (block ? c->n_layers : 1); l++) bind_one(c, row, block ? l : -1, optional, &p);
     }
+    if (p.n == 0 && !c->headers_only) check_data(c, &p);
     if (p.n_unsound > 3) dialect_warn(c, "and %d more tensors hold NaN or Inf", p.n_unsound - 3);
     const int refused = problems_end(&p, e);
     return refused ? refused : make_copies(c, e);

@@ -191,6 +191,13 @@ const struct hostile_case hostile_cases[] = {
     {"counts", "tensors_short", {{HEAD, .at = 8, .n = 8, .v = 3}}, {"blk.0"}},
     {"counts", "all_keys_of_the_file", {{HEAD, .at = 16, .n = 8, .v = 2000}}, {"record"}, HEADER},
 
+    {"counts",
+     "keys_less_1",
+     {{HEAD, .at = 16, .n = 8, .v = 47}},
+     {"tensor record 0 \"tokenizer.ggml.eos_token_id\"", "dims[1] = ", ""},
+     HEADER},
+    {"counts", "tensors_less_1", {{HEAD, .at = 8, .n = 8, .v = 125}}, {LAST, "is missing"}},
+
     /* ---- keys: empty, long, double */
     {"keys", "empty", {{KEY_NAME, "general.name", .text = ""}}, {"key is empty", "at least 1 byte"}, HEADER},
     {"keys", "empty_first", {{KEY_NAME, "general.architecture", .text = ""}}, {"record 0", "key is empty"}, HEADER},
@@ -1120,6 +1127,16 @@ const struct hostile_case hostile_cases[] = {
     {"layout",
      "long_name",
      {{T_NEW, "x.new", .type = QT_F64}, {T_NAME, "x.new", .text = "blk.1.x", .n = 65535}},
+     .flags = GOOD},
+    {"layout", "zeros_before", {{T_NAME, QA, .text = "blk.000001.attn_q_a.weight"}}, .flags = GOOD},
+    {"layout", "no_suffix", {{T_NAME, QA, .text = "blk.1.attn_q_a"}}, .flags = GOOD},
+    {"layout",
+     "no_block",
+     {{T_NEW, "x.new", .type = QT_F32}, {T_NAME, "x.new", .text = "blk.-1.attn_q_a.weight"}},
+     .flags = GOOD},
+    {"layout",
+     "block_2_64",
+     {{T_NEW, "x.new", .type = QT_F32}, {T_NAME, "x.new", .text = "blk.18446744073709551617.attn_q_a.weight"}},
      .flags = GOOD},
     {"layout", "unused_nan", {{T_NEW, "x.new", .type = QT_F32}, {T_POKE, "x.new", NAN32, .n = 4}}, .flags = GOOD},
 };
