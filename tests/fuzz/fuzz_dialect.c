@@ -1,7 +1,7 @@
 /* libFuzzer target of the whole way from a file to a bound model: reader, file set, dialect, parameters, vocabulary,
  * binding and memory plan, without a computation. The input is the beginning of a file, of which zeros are the rest, so
- * that tensors have data; behind a mark follows the second file of a split set. Whatever passes has tensors that lie in
- * memory that can be read; whatever does not is refused in one line that names the file. */
+ * that tensors have data; behind a mark follows the second file of a split set or of a list. Whatever passes has
+ * tensors that lie in memory that can be read; whatever does not is refused in one line that names the file. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 enum { ZEROS = 1 << 20 };
-static const char mark[] = "\nSECOND FILE\n";
+static const char mark[] = "\nSECOND FILE\n", list_mark[] = "\nANOTHER ONE\n"; /* of one length */
 static char folder[TEMP_PATH];
 
 static void require(int condition)
@@ -25,33 +25,30 @@ static void require(int condition)
     if (!condition) abort();
 }
 
-static const char *in_folder(char path[TEMP_PATH + 32], const char *name)
+static void write_file(const char *to, const uint8_t *data, size_t n)
 {
-    snprintf(path, TEMP_PATH + 32, "%s/%s", folder, name);
-    return path;
-}
-
-static void write_file(const char *name, const uint8_t *data, size_t n)
-{
-    char path[TEMP_PATH + 32];
-    const int fd = open(in_folder(path, name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     require(fd >= 0 && (n == 0 || write(fd, data, n) == (ssize_t)n));
     require(n == 0 || ftruncate(fd, (off_t)(n + ZEROS)) == 0);
     close(fd);
 }
 
-/* The name of what is to be opened. */
-static const char *write_files(const uint8_t *data, size_t n)
+static char path[2][TEMP_PATH + 32];
+static const char *const paths[2] = {path[0], path[1]};
+
+/* Returns how many paths are to be opened. */
+static int write_files(const uint8_t *data, size_t n)
 {
-    const uint8_t *second = n ? memmem(data, n, mark, sizeof mark - 1) : NULL;
-    if (!second) {
-        write_file("m.gguf", data, n);
-        return "m.gguf";
-    }
-    const size_t first = (size_t)(second - data), skip = first + sizeof mark - 1;
-    write_file("m-00001-of-00002.gguf", data, first);
-    write_file("m-00002-of-00002.gguf", data + skip, n - skip);
-    return "m-00002-of-00002.gguf";
+    static const char *const names[3][2] = {
+        {"m.gguf", ""}, {"m-00001-of-00002.gguf", "m-00002-of-00002.gguf"}, {"a.gguf", "b.gguf"}};
+    const uint8_t *set = n ? memmem(data, n, mark, sizeof mark - 1) : NULL;
+    const uint8_t *list = n && !set ? memmem(data, n, list_mark, sizeof mark - 1) : NULL;
+    const int kind = set ? 1 : list ? 2 : 0;
+    const size_t first = kind == 0 ? n : (size_t)((set ? set : list) - data), skip = first + sizeof mark - 1;
+    for (int i = 0; i < 2; i++) snprintf(path[i], sizeof path[i], "%s/%s", folder, names[kind][i]);
+    write_file(path[0], data, first);
+    if (kind) write_file(path[1], data + skip, n - skip);
+    return kind == 2 ? 2 : 1;
 }
 
 static volatile uint8_t touched;
@@ -77,12 +74,12 @@ static void one_line(void *arg, enum log_level level, const char *subject, const
     require(!strchr(text, '\n'));
 }
 
-static bool is_canonical(const char *path, bool look)
+static bool is_canonical(int n_paths, bool look)
 {
     struct canonical *c;
     struct err e = {0};
     log_to(one_line, NULL, LOG_DEBUG);
-    const int rc = canonical_open(&path, 1, &(struct canonical_options){.look = look}, &c, &e);
+    const int rc = canonical_open(paths, n_paths, &(struct canonical_options){.look = look}, &c, &e);
     if (rc) {
         check_refusal(rc, e.code, e.msg);
         return false;
@@ -103,12 +100,12 @@ static void no_log(void *arg, int level, const char *subject, const char *text)
     require(!strchr(text, '\n'));
 }
 
-static void open_engine(const char *path)
+static void open_engine(int n_paths)
 {
     struct ds4_error e = {0};
     ds4_engine *g;
-    const struct ds4_options o = {.model_paths = &path,
-                                  .n_model_paths = 1,
+    const struct ds4_options o = {.model_paths = paths,
+                                  .n_model_paths = n_paths,
                                   .backend = "ref",
                                   .memory_limit = UINT64_C(1) << 60,
                                   .report_only = true,
@@ -123,10 +120,9 @@ static void open_engine(const char *path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    char path[TEMP_PATH + 32];
     if (!folder[0]) temp_folder(folder);
-    in_folder(path, write_files(data, n));
-    if (is_canonical(path, n & 1)) open_engine(path);
-    unlink(path);
+    const int n_paths = write_files(data, n);
+    if (is_canonical(n_paths, n & 1)) open_engine(n_paths);
+    for (int i = 0; i < 2; i++) unlink(path[i]);
     return 0;
 }

@@ -41,10 +41,10 @@ static int write_fault(const char *from, const char *to, const char *const name[
     return c ? 0 : 1;
 }
 
-/* Both shards in one file, with a mark between (fuzz_dialect.c). */
-static int write_pair(const char *from, const char *to)
+/* Two files in one, with a mark between (fuzz_dialect.c): shards, or halves with all metadata each. */
+static int write_pair(const char *from, const char *to, bool shards)
 {
-    static const struct split_form form = {.n = 2};
+    const struct split_form form = {.n = 2, .full = !shards};
     struct err e = {0};
     char path[256], part[TEMP_PATH], *data;
     size_t bytes;
@@ -58,7 +58,7 @@ static int write_pair(const char *from, const char *to)
         if (file_read(part, 1 << 20, &data, &bytes, &e)) return said(&e);
         fwrite(data, 1, bytes, f);
         mem_free(data);
-        if (i == 1) fputs("\nSECOND FILE\n", f);
+        if (i == 1) fputs(shards ? "\nSECOND FILE\n" : "\nANOTHER ONE\n", f);
     }
     return fclose(f);
 }
@@ -80,6 +80,8 @@ int main(int argc, char **argv)
         snprintf(to, sizeof to, "%s/%s_%s", argv[1], faults[i][0], faults[i][1]);
         if (write_fault(from, to, faults[i])) return 1;
     }
-    snprintf(to, sizeof to, "%s/pair", argv[1]);
-    return write_pair(from, to);
+    snprintf(to, sizeof to, "%s/shards", argv[1]);
+    if (write_pair(from, to, true)) return 1;
+    snprintf(to, sizeof to, "%s/halves", argv[1]);
+    return write_pair(from, to, false);
 }
