@@ -54,7 +54,7 @@ static void write_coloured(struct answer *w, const char *p, size_t n)
         str_add(&w->coloured, p, n);
     else
         markdown_feed(&w->markdown, p, n, &w->coloured);
-    fwrite(w->coloured.p, 1, w->coloured.n, w->out);
+    fwrite(str_c(&w->coloured), 1, w->coloured.n, w->out);
 }
 
 /* ---------------------------------------------------------------- text */
@@ -121,7 +121,7 @@ void answer_end(struct answer *w)
     dim(w, false);
     str_clear(&w->coloured);
     markdown_end(&w->markdown, &w->coloured);
-    if (w->coloured.n) fwrite(w->coloured.p, 1, w->coloured.n, w->out);
+    fwrite(str_c(&w->coloured), 1, w->coloured.n, w->out);
     if (w->written && !w->line_ends) fputc('\n', w->out);
     fflush(w->out);
     terminal_coloured(false);

@@ -230,11 +230,11 @@ static unsigned char on_tab(EditLine *el, int key)
 static void bind_keys(EditLine *el)
 {
     el_set(el, EL_EDITOR, "emacs");
-    el_set(el, EL_ADDFN, "ds4-paste", "insert what is pasted", on_paste);
-    el_set(el, EL_ADDFN, "ds4-new-line", "insert a line end", on_new_line);
-    el_set(el, EL_ADDFN, "ds4-up", "line above or older entry", on_up);
-    el_set(el, EL_ADDFN, "ds4-down", "line below or newer entry", on_down);
-    el_set(el, EL_ADDFN, "ds4-tab", "complete a file name", on_tab);
+    el_wset(el, EL_ADDFN, L"ds4-paste", L"insert what is pasted", on_paste);
+    el_wset(el, EL_ADDFN, L"ds4-new-line", L"insert a line end", on_new_line);
+    el_wset(el, EL_ADDFN, L"ds4-up", L"line above or older entry", on_up);
+    el_wset(el, EL_ADDFN, L"ds4-down", L"line below or newer entry", on_down);
+    el_wset(el, EL_ADDFN, L"ds4-tab", L"complete a file name", on_tab);
     el_set(el, EL_BIND, PASTE_BEGIN, "ds4-paste", NULL);
     el_set(el, EL_BIND, "\\e^M", "ds4-new-line", NULL);
     el_set(el, EL_BIND, "\\e^J", "ds4-new-line", NULL); /* what the terminal's modes make of it */
@@ -316,6 +316,7 @@ static enum line_result read_edited(struct line_input *in, struct str *text)
 {
     int n = 0;
     in->columns = tty_width(stdout);
+    el_set(in->el, EL_PREP_TERM, 1); /* before there is a prompt; libedit itself does it afterwards */
     terminal_paste(true);
     const char *line = el_gets(in->el, &n);
     terminal_paste(false);

@@ -74,7 +74,7 @@ static bool chat_row(int i, struct option *row)
 
 static const struct help_section chat_section = {.topic = "commands",
                                                  .title = "Interactive commands",
-                                                 .text = "In a chat a line is a question; besides:",
+                                                 .text = "In a chat a line is a question, or one of these. Typed lines are kept in ~/.ds4_history.",
                                                  .row = chat_row,
                                                  .rare = true};
 

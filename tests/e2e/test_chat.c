@@ -296,8 +296,8 @@ static void colours_change_no_text(void **state)
     struct terminal t;
     char line[512];
     const char *const argv[] = {TEST_BUILD "/ds4", "-m", model, "--raw", "-p", "# List\n", "--temp", "6",
-                                "--seed",          "19", "-n",  "300",   NULL};
-    snprintf(line, sizeof line, TEST_BUILD "/ds4 -m %s --raw -p '# List\n' --temp 6 --seed 19 -n 300 2>/dev/null",
+                                "--seed",          "19", "-n",  "120",   NULL};
+    snprintf(line, sizeof line, TEST_BUILD "/ds4 -m %s --raw -p '# List\n' --temp 6 --seed 19 -n 120 2>/dev/null",
              model);
     assert_int_equal(shell_run(line, &piped), 0);
     for (size_t i = 0; i < piped.n; i++) {
@@ -305,7 +305,7 @@ static void colours_change_no_text(void **state)
         while (c == '\n' && want.n && want.p[want.n - 1] == ' ') want.n--;
         str_add(&want, (unsigned char)c < 32 && c != '\n' ? "?" : &c, 1);
     }
-    terminal_start(&t, 50, 1000, argv, NULL);
+    terminal_start(&t, 20, 500, argv, NULL);
     terminal_await(&t, "generation: ");
     if (strncmp(terminal_text(&t), str_c(&want), want.n))
         fail_msg("\n%s\ninstead of\n%s", terminal_text(&t), str_c(&want));
@@ -314,6 +314,26 @@ static void colours_change_no_text(void **state)
     assert_int_equal(terminal_end(&t), 0);
     str_free(&piped);
     str_free(&want);
+}
+
+/* The chat with its messages in a file: only there a prefill leaves a trace, if it has 64 tokens or more. */
+static void start_logged(struct chat *c, const char *before, const char *options)
+{
+    char line[512];
+    const char *const argv[] = {"sh", "-c", line, NULL}, *const changes[] = {home_is, NULL};
+    snprintf(line, sizeof line,
+             "P=$PWD; %s exec $P/" TEST_BUILD "/ds4 -m %s --system '' --temp 0 --nothink %s 2>%s/log", before, model,
+             options, home);
+    *c = (struct chat){0};
+    terminal_start(&c->t, 50, 100, argv, changes);
+    terminal_await_row(&c->t, "ds4>");
+}
+
+static void type_and_await_prompts(struct chat *c, const char *lines, int prompts)
+{
+    terminal_type(&c->t, lines);
+    terminal_await_count(&c->t, "\nds4>", prompts);
+    terminal_await_row(&c->t, "ds4>");
 }
 
 /* ---------------------------------------------------------------- typing */
@@ -344,6 +364,14 @@ static void editing(void **state)
     terminal_await(&c.t, "ds4> one\ntwo\nthree\n");
     terminal_type(&c.t, "\033[A\033[Ax"); /* to its first line */
     terminal_await(&c.t, "ds4> onex\ntwo\nthree\n");
+    type_interrupt(&c);
+    terminal_await_row(&c.t, "ds4>");
+    terminal_type(&c.t, "/read CONTRIB\t"); /* names of files */
+    terminal_await_row(&c.t, "ds4> /read CONTRIBUTING.md");
+    type_interrupt(&c);
+    terminal_await_row(&c.t, "ds4>");
+    terminal_type(&c.t, "a\tb"); /* elsewhere a tab is one */
+    terminal_await_row(&c.t, "ds4> a  b");
     type_interrupt(&c);
     leave(&c);
 }
@@ -424,12 +452,12 @@ static void narrow_windows(void **state)
 static void typed_ahead(void **state)
 {
     struct chat c;
-    start(&c, OPTIONS("--system", "", "--nothink", SLOWLY));
+    start(&c, OPTIONS("--system", "", "--nothink", "-n", "16", SLOWLY));
     terminal_type(&c.t, "Who are you?\r");
     terminal_await(&c.t, "I am");
     terminal_type(&c.t, "What is 4 + 5?\r\004");
     terminal_await_count(&c.t, ", context: ", 2);
-    terminal_expect(&c.t, "I know very little.\nprefill");
+    terminal_expect(&c.t, "\nds4: the answer ends here, after 16 tokens (-n)\nprefill");
     terminal_expect(&c.t, "ds4> What is 4 + 5?\n4 + 5 = 9\n");
     expect_exit(&c, 0);
 }
@@ -479,6 +507,12 @@ static void history_of_lines(void **state)
     terminal_await_count(&c.t, "ds4_history", 1);
     leave(&c);
     rmdir(path);
+    /* without HOME it lies here */
+    start_logged(&c, "cd $HOME; unset HOME;", "");
+    type_and_await_prompts(&c, "/think\r", 2);
+    leave(&c);
+    snprintf(line, sizeof line, "cat %s", path);
+    shell_expect(line, 0, "/think\n");
 }
 
 /* ---------------------------------------------------------------- commands */
@@ -534,25 +568,6 @@ static void context_fills(void **state)
 
 /* ---------------------------------------------------------------- conversations on file */
 
-/* The chat with its messages in a file: only there a prefill leaves a trace, if it has 64 tokens or more. */
-static void start_logged(struct chat *c, const char *options)
-{
-    char line[512];
-    const char *const argv[] = {"sh", "-c", line, NULL}, *const changes[] = {home_is, NULL};
-    snprintf(line, sizeof line, "exec " TEST_BUILD "/ds4 -m %s --system '' --temp 0 --nothink %s 2>%s/log", model,
-             options, home);
-    *c = (struct chat){0};
-    terminal_start(&c->t, 50, 100, argv, changes);
-    terminal_await_row(&c->t, "ds4>");
-}
-
-static void type_and_await_prompts(struct chat *c, const char *lines, int prompts)
-{
-    terminal_type(&c->t, lines);
-    terminal_await_count(&c->t, "\nds4>", prompts);
-    terminal_await_row(&c->t, "ds4>");
-}
-
 static void expect_prefills(const char *yes_or_no)
 {
     char line[TEMP_PATH + 64];
@@ -570,13 +585,13 @@ static void saved_and_loaded(void **state)
     struct chat c;
     size_t n[2];
     int32_t *ids[2];
-    start_logged(&c, "-n 20");
+    start_logged(&c, "", "-n 20");
     type_and_await_prompts(&c, many, 2);
     expect_prefills("yes");
     type_and_await_prompts(&c, "/save ~/left\r", 3);
     type_and_await_prompts(&c, "What is 4 + 5?\r/save ~/stayed\r", 5);
     leave(&c);
-    start_logged(&c, "-n 20");
+    start_logged(&c, "", "-n 20");
     type_and_await_prompts(&c, "What is 3 + 5?\r/load ~/left\r", 3);
     type_and_await_prompts(&c, "/load ~/log\r/load ~/nothing\r", 5); /* which leave the conversation as it is */
     type_and_await_prompts(&c, "/ctx 4096\rWhat is 4 + 5?\r/save ~/returned\r", 8);
