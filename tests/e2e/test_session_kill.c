@@ -19,6 +19,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 
+#define SOME_TEXT                                                                                                      \
+    "Once there was a fox who lived with a mole. One day the fox found 12 + 7 apples; \"look,\" said the mole. "
 /* The run that is killed: a prompt of some hundred tokens behind the stored ones, and an answer. */
 #define SECOND_RUN                                                                                                     \
     "$DS4 --raw --prompt-file $FOLDER/text --temp 0 -n 10 --prefill-chunk 64 -t 1 --session $FOLDER/home/s"
@@ -63,7 +65,9 @@ static bool same_bytes(struct file_bytes a, struct file_bytes b)
 static int group_set_up(void **state)
 {
     demo_shell("-c 4096", model, folder);
-    shell_expect("mkdir $FOLDER/home; head -c 900 README.md >$FOLDER/text; echo", 0, "");
+    shell_expect("mkdir $FOLDER/home; for i in 1 2 3 4 5 6 7 8 9; do printf '%s' '" SOME_TEXT
+                 "'; done >$FOLDER/text; echo",
+                 0, "");
     shell_expect(FIRST_RUN " 2>&1", 0, "tokens saved");
     before = read_bytes("home/s");
     shell_expect(SECOND_RUN " 2>&1", 0, "tokens saved");
