@@ -129,7 +129,7 @@ static void pieces_read(void)
     FILE *f = demo_text_open("tests/golden/demo_chat.txt");
     char word[16];
     for (struct piece *p = pieces; demo_text_word(f, word); p++) {
-        size_t bytes;
+        size_t bytes = 0;
         assert_true(!strcmp(word, "piece") && fscanf(f, "%zu", &bytes) == 1);
         p->text = demo_text_bytes(f, bytes);
         assert_int_equal(fscanf(f, "%zu", &p->n), 1);

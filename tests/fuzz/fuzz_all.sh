@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh FOLDER SECONDS NAME...: fuzzes FOLDER/fuzz_NAME for SECONDS each, starting from corpus/NAME, and ends with
+# fuzz_all.sh FOLDER SECONDS NAME...: fuzzes FOLDER/fuzz_NAME for SECONDS each, starting from corpus/NAME, and ends with
 # "N passed, N failed". NAME.dict holds words to try. New inputs stay in a scratch folder; an input that crashes is left in the current folder.
 folder=$1 seconds=$2
 shift 2
