@@ -194,6 +194,11 @@ static int check_counts(struct gguf_set *s, struct err *e)
                    last_part(gguf_path(s->file[i])), other, n);
     }
     if (rc || !there || n == s->n_tensors) return rc;
+    if (!s->is_split)
+        return err_set(e, ERR_MODEL,
+                       "%s: it holds %" PRIu64 " tensors, and split.tensors.count says %" PRIu64
+                       ": a part of a set whose other parts are not known, or a damaged file; download the model again",
+                       gguf_path(s->file[0]), s->n_tensors, n);
     return err_set(e, ERR_MODEL, "%s: shards hold %" PRIu64 " of %" PRIu64 " tensors; one is from another download",
                    gguf_path(s->file[0]), s->n_tensors, n);
 }
@@ -214,7 +219,7 @@ static int open_all(struct gguf_set *s, const char *const *paths, int n_paths, s
     for (int i = 0; rc == 0 && s->is_split && i < s->n; i++) rc = check_shard(s->file[i], i + 1, s->n, e);
     if (rc == 0 && !s->is_split) rc = gguf_set_check_list(s, e);
     if (rc == 0) rc = gguf_set_merge(s, e);
-    if (rc == 0 && s->is_split) rc = check_counts(s, e);
+    if (rc == 0 && n_paths == 1) rc = check_counts(s, e);
     if (rc == 0) note_odd_file(s);
     return rc;
 }
