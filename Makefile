@@ -24,7 +24,7 @@ SRC_DIRS ?= $(wildcard src/* src/*/* src/*/*/*)
 TESTS    ?= $(wildcard tests/unit/test_*.c tests/device/test_*.c tests/model/test_*.c tests/e2e/test_*.c)
 
 LIB_SRC  := $(sort $(foreach d,$(SRC_DIRS),$(wildcard $(d)/*.c)))
-LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o)
+LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(if $(filter src/serve,$(SRC_DIRS)),$(BUILD)/src/serve/page_files.o)
 LIB      := $(BUILD)/libds4.a
 SUP_SRC  := $(wildcard tests/support/*.c)
 SUP_OBJ  := $(SUP_SRC:%.c=$(BUILD)/%.o)
@@ -39,7 +39,14 @@ CMD_LIB  := $(BUILD)/libcmd.a
 CMD_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/main.c,$(wildcard cmd/*/*.c)))
 LIBS_ds4      := -ledit
 LIBS_ds4-gguf := -ljansson
+LIBS_ds4-server := -levent_core -ljansson
 LIBS_test_diagnostics := -ljansson
+LIBS_test_http := -levent_core
+LIBS_test_http_hostile := -levent_core
+LIBS_bench_http := -levent_core
+LIBS_test_answer := -ljansson
+LIBS_test_answer_random := -ljansson
+LIBS_test_answer_state := -ljansson
 LIBS_test_chat := -lvterm
 
 # Manual pages are what the programs say of themselves.
@@ -60,7 +67,7 @@ FUZZ_SECONDS ?= 10
 JOBS    ?= $(shell getconf _NPROCESSORS_ONLN)
 SUBMAKE  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) MODE=$(MODE) BUILD=$(BUILD)
 
-.PHONY: all debug asan tsan lib tests replays programs man install uninstall benches deps test cross-aarch64 nightly demo bench fuzz fuzzers check-includes oracle format help clean
+.PHONY: peer clients all debug asan tsan lib tests replays programs man install uninstall benches deps test cross-aarch64 nightly demo bench fuzz fuzzers check-includes oracle format help clean
 .SECONDARY:
 all: programs
 debug asan tsan: ; $(MAKE) MODE=$@ all
@@ -78,6 +85,14 @@ $(CMD_LIB): $(CMD_OBJ)
 	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
 $(SUP_LIB): $(SUP_OBJ)
 	@mkdir -p $(@D); rm -f $@; $(AR) rcs $@ $^
+
+# The web page is a part of the program.
+PAGE := $(wildcard src/serve/page/*)
+$(BUILD)/src/serve/page_files.c: tools/embed.sh $(PAGE)
+	@mkdir -p $(@D)
+	@tools/embed.sh $(PAGE) >$@.part && mv $@.part $@
+$(BUILD)/src/serve/page_files.o: $(BUILD)/src/serve/page_files.c
+	$(CC) $(ALL_CFLAGS) -c $< -o $@
 
 # Files named *_avx2.c hold AVX2 kernels; they are called only where the processor has the instructions, and are empty
 # elsewhere. No fuzz target reaches them, and clang needs minutes for them under its UBSAN.
@@ -111,9 +126,9 @@ $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/r
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(CMD_LIB) $(SUP_LIB) $(LIB)
 	$(CC) $(ALL_LDFLAGS) $^ -o $@ -ljansson $(LIBS)
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(SUP_LIB) $(LIB)
-	$(CC) $(ALL_LDFLAGS) $^ -o $@ -lcmocka $(LIBS_$(@F)) $(LIBS)
+	$(CC) $(ALL_LDFLAGS) $^ -o $@ -lcmocka $(LIBS_$(@F)) $(if $(findstring test_serve,$(@F)),$(LIBS_ds4-server)) $(LIBS)
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)
-	$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS)
+	$(CC) $(ALL_LDFLAGS) $^ -o $@ $(LIBS_$(@F)) $(LIBS)
 
 -include $(LIB_OBJ:.o=.d) $(SUP_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(TEST_BIN:=.d) $(BENCH_BIN:=.d) $(PROGRAMS:%=$(BUILD)/cmd/%/main.d) $(FUZZ:%=$(BUILD)/tests/fuzz/fuzz_%.d)
 
@@ -143,11 +158,12 @@ check-includes: ; @tools/check_includes.sh
 test: deps check-includes
 	@+$(SUBMAKE) TESTS="$(TESTS)" programs tests replays
 	@tests/run.sh $(TEST_BIN) $(REPLAY_BIN)
-# What is too slow for every change: other programs beside ours, the demo model on all its tasks, the tests again with
+# What is too slow for every change: other programs beside ours, the clients of others, the demo model on all its tasks, the tests again with
 # all sanitizers, and a minute per fuzz target.
 nightly: deps check-includes
 	@+$(MAKE) MODE=release BUILD=build/release test
 	@+$(MAKE) MODE=release BUILD=build/release peer
+	@+$(MAKE) MODE=release BUILD=build/release clients
 	build/release/tests/model/test_demo_oracle all
 	build/release/tests/e2e/test_demo_accuracy all
 	@+$(MAKE) MODE=asan BUILD=build/asan test
@@ -167,6 +183,10 @@ cross-aarch64:
 peer: deps
 	@+$(SUBMAKE) programs $(BUILD)/tests/peer/encode $(BUILD)/tests/peer/write_models
 	@tests/peer/run.sh $(BUILD) $(PEER_SHAPES)
+# ds4-server with client libraries, a browser and coding agents (docs/clients.md); CLIENTS=sdk, recorded, page or agents: a part.
+clients: deps
+	@+$(SUBMAKE) $(BUILD)/ds4-server
+	@tests/clients/run.sh $(BUILD) $(CLIENTS)
 fuzz:
 	@tools/deps.sh clang
 	@+$(MAKE) --no-print-directory MODE=fuzz CC=clang BUILD=$(FUZZ_BUILD) fuzzers
@@ -205,7 +225,8 @@ help:
 	@echo "make bench      build the benchmarks in bench/"
 	@echo "make fuzz       fuzz every reader of outside data, FUZZ_SECONDS=10 each (needs clang)"
 	@echo "make peer       compare with another engine and another tokenizer (needs node; PEER_SHAPES=3: fewer models)"
-	@echo "make nightly    tests plain, the peers, the demo model on all its tasks, tests with asan and with tsan, a minute per fuzz target"
+	@echo "make clients    ds4-server with client libraries, the page in a browser, coding agents (needs node; CLIENTS=sdk, recorded, page, agents)"
+	@echo "make nightly    tests plain, the peers, the clients, the demo model on all its tasks, tests with asan and with tsan, a minute per fuzz target"
 	@echo "make oracle     recompute the golden logits of the small test models and the demo model (PYTHON=python3 with numpy)"
 	@echo "make check-includes   includes that point upward"
 	@echo "make format     clang-format on all sources          make clean   remove build/"

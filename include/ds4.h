@@ -154,6 +154,10 @@ struct ds4_sync_info {
  * part stays. */
 int ds4_session_sync(ds4_session *s, const int32_t *tokens, int n, ds4_progress *progress, void *arg,
                      struct ds4_sync_info *info, struct ds4_error *e);
+/* The same without waiting: what is left to evaluate is queued like a submission (ds4_engine_step computes it,
+ * ds4_session_collect tells how far it is; DS4_DONE at once where nothing is left). info->evaluated is 0. */
+int ds4_session_sync_submit(ds4_session *s, const int32_t *tokens, int n, struct ds4_sync_info *info,
+                            struct ds4_error *e);
 /* Says that a rewind will want to go to this position (end of the system text, of a message, start of an answer).
  * Positions ahead are honoured when they are evaluated: a chunk ends there and a rewind point is kept. */
 int ds4_session_mark(ds4_session *s, int pos, struct ds4_error *e);

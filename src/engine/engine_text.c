@@ -1,6 +1,7 @@
 /* Text to tokens and back, chat frames: the tokenizer and the family's prompt codec behind the types of ds4.h. All of
  * it reads the engine only, so any thread may call it. */
 #include "engine/engine_internal.h"
+#include "engine/engine_prompt.h"
 #include "base/mem.h"
 
 /* ---------------------------------------------------------------- opening */
@@ -101,11 +102,26 @@ static enum ds4_think think_of(enum chat_thinking t)
 }
 
 /* Wording of efforts: 0 is a family's first checkpoint, 1 its later one. */
-static int efforts_of(const struct ds4_engine *g)
+int engine_prompt_efforts(const ds4_engine *g)
 {
     bool known;
     if (g->effort == DS4_EFFORT_FILE) return canonical_late_effort(g->canonical, &known);
     return g->effort == DS4_EFFORT_LATE;
+}
+
+const struct prompt_codec *engine_prompt_codec(const ds4_engine *g)
+{
+    return g->family->prompt;
+}
+
+int engine_prompt_encode(const ds4_engine *g, const struct prompt *p, struct ds4_tokens *out, size_t *at,
+                         struct ds4_error *e)
+{
+    struct err err = {0};
+    struct bpe_ids ids = {out->p, out->n, out->cap};
+    const int rc = prompt_encode(g->bpe, p, &ids, at, &err);
+    *out = (struct ds4_tokens){ids.p, ids.n, ids.cap};
+    return rc ? engine_error(e, &err) : 0;
 }
 
 static int messages_convert(const struct ds4_message *m, size_t n, struct chat_message *out, struct err *e)
@@ -131,16 +147,16 @@ static int chat_encode(const ds4_engine *g, bool follows, const struct ds4_messa
         err_set(&err, ERR_ARG, "no such way of thinking: %d", (int)think);
         return engine_error(e, &err);
     }
-    const struct chat_options o = {.thinking = thinkings[think], .ctx = ctx, .efforts = efforts_of(g)};
+    const struct chat_options o = {.thinking = thinkings[think], .ctx = ctx, .efforts = engine_prompt_efforts(g)};
     struct chat_message *list = mem_try(n * sizeof *list);
-    struct bpe_ids ids = {out->p, out->n, out->cap};
+    struct prompt prompt = {0};
     int rc = list ? messages_convert(m, n, list, &err) : err_set(&err, ERR_MEMORY, "no memory for %zu messages", n);
-    if (rc == 0) rc = (follows ? p->render_next : p->render)(g->bpe, list, n, &o, &ids, &err);
-    *out = (struct ds4_tokens){ids.p, ids.n, ids.cap};
+    if (rc == 0) rc = follows ? p->render_next(list, n, 0, &o, &prompt, &err) : p->render(list, n, &o, &prompt, &err);
     mem_free(list);
-    if (rc) return engine_error(e, &err);
-    if (used) *used = think_of(p->thinking_used(&o));
-    return 0;
+    rc = rc ? engine_error(e, &err) : engine_prompt_encode(g, &prompt, out, NULL, e);
+    prompt_free(&prompt);
+    if (rc == 0 && used) *used = think_of(p->thinking_used(&o));
+    return rc;
 }
 
 int ds4_chat_tokens(const ds4_engine *g, const struct ds4_message *m, size_t n, enum ds4_think think, int ctx,

@@ -120,20 +120,29 @@ static int common_prefix(const struct ds4_session *s, const int32_t *tokens, int
     return i;
 }
 
-/* tokens may be the session's own list. */
-static int sync_run(struct ds4_session *s, const int32_t *tokens, int n, ds4_progress *progress, void *arg,
-                    struct ds4_sync_info *info, struct err *e)
+/* Goes back as far as needed and queues the rest of the prompt. tokens may be the session's own list. */
+static int sync_queue(struct ds4_session *s, const int32_t *tokens, int n, struct ds4_sync_info *info, struct err *e)
 {
     const int common = common_prefix(s, tokens, n);
     if (common < s->length && common < n) info->first_diff = common;
-    int rc = go_back(s, common, n, e);
+    const int rc = go_back(s, common, n, e);
     if (rc) return rc;
     info->reused = s->length;
     memmove(s->tokens + common, tokens + common, (size_t)(n - common) * sizeof *tokens);
-    const int from = s->length;
-    rc = go_on(s, n, progress, arg, e);
-    info->evaluated = s->length - from;
-    return rc;
+    session_enqueue(s, n - s->length);
+    if (s->length == n) s->status = DS4_DONE;
+    return 0;
+}
+
+int ds4_session_sync_submit(ds4_session *s, const int32_t *tokens, int n, struct ds4_sync_info *info,
+                            struct ds4_error *e)
+{
+    struct err err = {0};
+    struct ds4_sync_info found = {.first_diff = -1};
+    int rc = sync_check(s, tokens, n, &err);
+    if (rc == 0) rc = sync_queue(s, tokens, n, &found, &err);
+    if (info) *info = found;
+    return rc ? engine_error(e, &err) : 0;
 }
 
 int ds4_session_sync(ds4_session *s, const int32_t *tokens, int n, ds4_progress *progress, void *arg,
@@ -142,7 +151,12 @@ int ds4_session_sync(ds4_session *s, const int32_t *tokens, int n, ds4_progress 
     struct err err = {0};
     struct ds4_sync_info found = {.first_diff = -1};
     int rc = sync_check(s, tokens, n, &err);
-    if (rc == 0) rc = sync_run(s, tokens, n, progress, arg, &found, &err);
+    if (rc == 0) rc = sync_queue(s, tokens, n, &found, &err);
+    if (rc == 0 && s->status == DS4_DONE) s->status = DS4_IDLE;
+    if (rc == 0 && s->status == DS4_BUSY) {
+        rc = session_run(s, progress, arg, &err);
+        found.evaluated = s->done;
+    }
     if (info) *info = found;
     return rc ? engine_error(e, &err) : 0;
 }

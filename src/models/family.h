@@ -104,5 +104,7 @@ struct family {
 
 /* The family of a canonical model. */
 const struct family *family_of(enum canonical_family f);
+/* A family's chat frame by its name ("deepseek4"), without a model; NULL: no such family. */
+const struct prompt_codec *family_prompt(const char *name);
 
 #endif

@@ -23,7 +23,7 @@ struct expected {
     double logit[TOP];
 };
 
-struct prompt {
+struct golden_prompt {
     char name[32];
     int n, n_at;
     int32_t id[MAX_IDS];
@@ -33,7 +33,7 @@ struct prompt {
 };
 
 struct goldens {
-    struct prompt *prompt;
+    struct golden_prompt *prompt;
     int n;
     char *bytes, model[TEMP_PATH];
     bool all; /* prompts of any length */
@@ -49,14 +49,14 @@ static FILE *text_open(const char *path)
     return f;
 }
 
-static void prompt_read(FILE *f, struct prompt *p)
+static void prompt_read(FILE *f, struct golden_prompt *p)
 {
     if (fscanf(f, "%31s %d", p->name, &p->n) != 2 || p->n < 1 || p->n > MAX_IDS) fail_msg("damaged prompt line");
     for (int i = 0; i < p->n; i++) assert_int_equal(fscanf(f, "%d", &p->id[i]), 1);
 }
 
 /* A position with its best logits; those of the setting sim_on are left out. */
-static void position_read(FILE *f, struct prompt *p, int setting, int k)
+static void position_read(FILE *f, struct golden_prompt *p, int setting, int k)
 {
     struct expected e = {0};
     int at;
@@ -125,7 +125,7 @@ static int goldens_close(void **state)
 /* ---------------------------------------------------------------- the judge */
 
 /* Logits at the positions of the prompt, [n_at][V]. */
-static void judge(const struct goldens *g, const struct prompt *p, int setting, double *got)
+static void judge(const struct goldens *g, const struct golden_prompt *p, int setting, double *got)
 {
     struct model_run r;
     double *step = mem_alloc((size_t)CHUNK * V * sizeof *step);
@@ -162,7 +162,7 @@ static double made_distance(const double *got, const struct expected *want)
     return diff - want->check * 1.005;
 }
 
-static void prompt_compare(const struct goldens *g, const struct prompt *p, int setting)
+static void prompt_compare(const struct goldens *g, const struct golden_prompt *p, int setting)
 {
     double got[MAX_AT * V], worst = 0, made = -1;
     judge(g, p, setting, got);

@@ -192,6 +192,41 @@ static void test_sync(void **state)
     ds4_engine_close(g);
 }
 
+/* Two prompts queued at once, one of them after a history that differs, give what each gives alone. */
+static void test_sync_submit(void **state)
+{
+    struct ds4_options o = kit_options(KIT_Q8);
+    o.prefill_chunk = 64;
+    ds4_engine *g = kit_open(&o);
+    ds4_session *a = kit_session(g), *b = kit_session(g);
+    struct ds4_sync_info i;
+    struct ds4_error e = {0};
+    static int32_t ids[KIT_TRUTH];
+    memcpy(ids, kit_tokens(), sizeof ids);
+    ids[200] = other_token(200);
+    kit_sync(a, ids, 300);
+    assert_int_equal(ds4_session_sync_submit(a, kit_tokens(), 400, &i, &e), 0);
+    assert_true(i.first_diff == 200 && i.reused <= 200 && i.reused >= 128);
+    assert_int_equal(ds4_session_sync_submit(b, kit_tokens(), 500, &i, &e), 0);
+    assert_true(i.first_diff == -1 && i.reused == 0);
+    assert_int_equal(ds4_session_sync_submit(a, kit_tokens(), 400, &i, &e), DS4_E_ARG); /* not while it evaluates */
+    while (ds4_engine_step(g, &e) > 0) {
+    }
+    assert_int_equal(ds4_session_collect(a, NULL, &e), DS4_DONE);
+    assert_int_equal(ds4_session_collect(b, NULL, &e), DS4_DONE);
+    kit_check(a, KIT_Q8, 400);
+    kit_check(b, KIT_Q8, 500);
+    assert_int_equal(ds4_session_sync_submit(a, kit_tokens(), 400, &i, &e), 0); /* nothing is left to do */
+    assert_int_equal(i.reused, 400);
+    assert_int_equal(ds4_session_collect(a, NULL, &e), DS4_DONE);
+    assert_int_equal(ds4_session_collect(a, NULL, &e), DS4_IDLE);
+    kit_check(a, KIT_Q8, 400);
+    assert_int_equal(ds4_session_sync_submit(a, kit_tokens(), 4096, &i, &e), DS4_E_LIMIT);
+    ds4_session_free(a);
+    ds4_session_free(b);
+    ds4_engine_close(g);
+}
+
 /* A history that went on differently leaves nothing behind, rewind points included. */
 static void test_other_history(void **state)
 {
@@ -467,6 +502,7 @@ int main(void)
         cmocka_unit_test(test_forks),
         cmocka_unit_test(test_rewinds),
         cmocka_unit_test(test_sync),
+        cmocka_unit_test(test_sync_submit),
         cmocka_unit_test(test_other_history),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_budget),

@@ -85,6 +85,15 @@ bool shell_await(struct shell_child *c, const char *part)
     return true;
 }
 
+bool shell_await_line(struct shell_child *c, const char *part, char *line, size_t size)
+{
+    if (!shell_await(c, part)) return false;
+    while (!strchr(str_c(&c->said), '\n'))
+        if (!listen(c)) return false;
+    snprintf(line, size, "%.*s", (int)strcspn(str_c(&c->said), "\n"), str_c(&c->said));
+    return true;
+}
+
 int shell_end(struct shell_child *c)
 {
     int status;

@@ -23,6 +23,8 @@ struct shell_child {
 void shell_start(struct shell_child *c, const char *command);
 /* Waits until part has been printed and forgets everything up to its end. False: the program ended without. */
 bool shell_await(struct shell_child *c, const char *part);
+/* The same, and the rest of that line, without its end, into line[size]. */
+bool shell_await_line(struct shell_child *c, const char *part, char *line, size_t size);
 /* Waits for the end, with all that was printed until then in c->said; the exit status, or minus the signal that ended
  * it. Afterwards str_free(&c->said). */
 int shell_end(struct shell_child *c);

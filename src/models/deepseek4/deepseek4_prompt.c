@@ -1,8 +1,11 @@
-/* The frame is written part by part; text collects in a span until the next special token. */
+/* The chat frame of DeepSeek V4, written message by message. */
 #include "models/deepseek4/deepseek4_prompt.h"
 #include <string.h>
-#include "base/str.h"
+#include "base/mem.h"
 #include "models/deepseek4/deepseek4_effort.h"
+#include "models/deepseek4/deepseek4_tools.h"
+#include "text/answer.h"
+#include "text/closing.h"
 
 #define BOS       "<｜begin▁of▁sentence｜>"
 #define EOS       "<｜end▁of▁sentence｜>"
@@ -36,49 +39,19 @@ static const char *const stops[] = {EOS};
 
 enum { CTX_OF_MAX = 393216 }; /* tokens; the model card asks for 384K */
 
-/* ------------------------------------------------------------------------------------------------ writing a frame */
-
-/* Collects a span of text until the next special token. Errors stick. */
-struct frame {
-    const struct bpe *bpe;
-    const struct chat_options *options;
-    struct bpe_ids *ids;
-    struct str span;
-    struct err *e;
-    int rc;
-};
-
-static void frame_flush(struct frame *f)
+static void put(struct prompt *p, struct bpe_text text)
 {
-    if (f->rc == 0 && f->span.n > 0) f->rc = bpe_encode(f->bpe, f->span.p, f->span.n, f->ids, f->e);
-    str_clear(&f->span);
+    prompt_text(p, text.p, text.n);
 }
 
-static void frame_special(struct frame *f, const char *special)
+static void put_result(struct prompt *p, struct bpe_text text)
 {
-    frame_flush(f);
-    bpe_ids_add(f->ids, bpe_special(f->bpe, special));
-}
-
-static void frame_text(struct frame *f, struct bpe_text text)
-{
-    if (text.n > 0) str_add(&f->span, text.p, text.n);
-}
-
-static void frame_tool_result(struct frame *f, struct bpe_text text)
-{
-    static const char closing[] = "</tool_result>";
-    str_puts(&f->span, "<tool_result>");
-    while (text.n > 0) {
-        const char *const tag = memmem(text.p, text.n, closing, strlen(closing));
-        const size_t n = tag ? (size_t)(tag - text.p) : text.n;
-        str_add(&f->span, text.p, n);
-        if (tag) str_puts(&f->span, "&lt;/tool_result>");
-        const size_t read = tag ? n + strlen(closing) : n;
-        text.p += read;
-        text.n -= read;
-    }
-    str_puts(&f->span, closing);
+    struct str guarded = {0};
+    closing_replace(&guarded, text, "</tool_result>", "&lt;");
+    prompt_puts(p, "<tool_result>");
+    prompt_text(p, str_c(&guarded), guarded.n);
+    prompt_puts(p, "</tool_result>");
+    str_free(&guarded);
 }
 
 /* ------------------------------------------------------------------------------------------------ parts of the frame
@@ -86,7 +59,8 @@ static void frame_tool_result(struct frame *f, struct bpe_text text)
 
 static enum chat_thinking thinking_used(const struct chat_options *o)
 {
-    if (o->thinking == CHAT_THINK_MAX && o->ctx < CTX_OF_MAX) return CHAT_THINK_HIGH;
+    if (o->thinking == CHAT_THINK_MEDIUM || (o->thinking == CHAT_THINK_MAX && o->ctx < CTX_OF_MAX))
+        return CHAT_THINK_HIGH;
     return o->thinking;
 }
 
@@ -103,118 +77,128 @@ static const char *effort_text(const struct chat_options *o)
     }
 }
 
-static void system_region(struct frame *f, const struct chat_message *m, size_t n)
+/* System messages, joined by an empty line, with `before` ahead of the first. */
+static void put_system(struct prompt *p, const struct chat_message *m, size_t n, const char *before)
 {
     bool any = false;
     for (size_t i = 0; i < n; i++) {
         if (m[i].role != CHAT_SYSTEM || m[i].text.n == 0) continue;
-        if (any) str_puts(&f->span, "\n\n");
-        frame_text(f, m[i].text);
+        prompt_puts(p, any ? "\n\n" : before);
+        put(p, m[i].text);
         any = true;
     }
 }
 
-static bool is_turn(enum chat_role role)
+static void system_region(struct prompt *p, const struct chat_message *m, size_t n, const struct chat_options *o)
 {
-    return role == CHAT_USER || role == CHAT_TOOL;
+    const bool tools = o->n_tools > 0;
+    if (tools && o->tools_first) {
+        deepseek4_tools_offer(p, o->tools, o->n_tools);
+        put_system(p, m, n, "\n");
+    } else {
+        put_system(p, m, n, "");
+        if (tools) prompt_puts(p, "\n\n");
+        if (tools) deepseek4_tools_offer(p, o->tools, o->n_tools);
+    }
 }
 
 /* Index of the first message whose reasoning belongs into the prompt. */
 static size_t reasoning_from(const struct chat_message *m, size_t n, const struct chat_options *o)
 {
     size_t from = 0;
-    bool tools = o->tools;
+    bool tools = o->n_tools > 0;
     for (size_t i = 0; i < n; i++) {
-        if (m[i].role == CHAT_TOOL) tools = true;
-        if (is_turn(m[i].role)) from = i;
+        if (m[i].role == CHAT_TOOL || (m[i].role == CHAT_ASSISTANT && m[i].n_calls > 0)) tools = true;
+        if (chat_is_turn(&m[i])) from = i;
     }
     return tools ? 0 : from;
 }
 
 /* The end of a turn: from here on the assistant speaks. */
-static void answer_begin(struct frame *f, bool think)
+static void answer_begin(struct prompt *p, bool think)
 {
-    frame_special(f, ASSISTANT);
-    frame_special(f, think ? THINK : ENDTHINK);
+    prompt_turn(p, ASSISTANT);
+    prompt_special(p, think ? THINK : ENDTHINK);
 }
 
-static void conversation(struct frame *f, const struct chat_message *m, size_t n)
+/* An answer; reasoning: the open think block is filled and closed, NULL: there is none. */
+static void put_answer(struct prompt *p, const struct chat_message *m, const struct bpe_text *reasoning)
 {
-    const bool thinking = f->options->thinking != CHAT_THINK_OFF;
-    const size_t kept_from = reasoning_from(m, n, f->options);
+    if (reasoning) {
+        put(p, *reasoning);
+        prompt_special(p, ENDTHINK);
+    }
+    put(p, m->text);
+    deepseek4_tools_calls(p, m);
+    prompt_special(p, EOS);
+}
+
+/* The turn m[from..to): texts where they stand, results in the order of their calls. */
+static int put_turn(struct prompt *p, const struct chat_message *m, size_t from, size_t to, struct err *e)
+{
+    size_t *result, n_results = 0;
+    const int rc = chat_results(m, from, to, &result, e);
+    if (rc != 0) return rc;
+    prompt_turn(p, USER);
+    for (size_t i = from; i < to; i++) {
+        if (!chat_is_turn(&m[i])) continue;
+        if (i > from) prompt_puts(p, "\n\n");
+        if (m[i].role == CHAT_TOOL)
+            put_result(p, m[result[n_results++]].text);
+        else
+            put(p, m[i].text);
+    }
+    mem_free(result);
+    return 0;
+}
+
+static int conversation(struct prompt *p, const struct chat_message *m, size_t n, size_t from,
+                        const struct chat_options *o, struct err *e)
+{
+    const bool thinking = o->thinking != CHAT_THINK_OFF;
+    const size_t kept_from = reasoning_from(m, n, o);
     bool in_turn = false;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = from; i < n; i++) {
         if (m[i].role == CHAT_ASSISTANT) {
             const bool reasoning = thinking && i >= kept_from;
-            if (in_turn) answer_begin(f, reasoning);
-            if (in_turn && reasoning) {
-                frame_text(f, m[i].reasoning);
-                frame_special(f, ENDTHINK);
-            }
-            frame_text(f, m[i].text);
-            frame_special(f, EOS);
+            if (in_turn) answer_begin(p, reasoning);
+            put_answer(p, &m[i], in_turn && reasoning ? &m[i].reasoning : NULL);
             in_turn = false;
-        } else if (is_turn(m[i].role)) {
-            if (in_turn)
-                str_puts(&f->span, "\n\n");
-            else
-                frame_special(f, USER);
-            if (m[i].role == CHAT_TOOL)
-                frame_tool_result(f, m[i].text);
-            else
-                frame_text(f, m[i].text);
+        } else if (chat_is_turn(&m[i])) {
+            const size_t end = chat_turn_end(m, n, i);
+            const int rc = put_turn(p, m, i, end, e);
+            if (rc != 0) return rc;
             in_turn = true;
+            i = end - 1;
         }
     }
-    if (in_turn) answer_begin(f, thinking);
+    if (in_turn) answer_begin(p, thinking);
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ the codec */
 
 static int check(const struct bpe *b, struct err *e)
 {
-    for (size_t i = 0; i < N_REQUIRED; i++)
-        if (bpe_special(b, specials[i]) < 0)
-            return err_set(
-                e, ERR_MODEL,
-                "tokenizer.ggml.tokens has no token \"%s\", which the DeepSeek V4 chat format needs; the model file "
-                "was made with another tokenizer",
-                specials[i]);
-    return 0;
+    return chat_specials_check(b, specials, N_REQUIRED, "DeepSeek V4", e);
 }
 
-static int frame_end(struct frame *f, size_t n_before)
+static int render(const struct chat_message *m, size_t n, const struct chat_options *o, struct prompt *p, struct err *e)
 {
-    frame_flush(f);
-    str_free(&f->span);
-    if (f->rc != 0) f->ids->n = n_before;
-    return f->rc;
+    prompt_special(p, BOS);
+    prompt_puts(p, effort_text(o));
+    prompt_cut(p); /* so that a change of effort leaves the tokens behind it as they are */
+    system_region(p, m, n, o);
+    return conversation(p, m, n, 0, o, e);
 }
 
-static int render(const struct bpe *b, const struct chat_message *m, size_t n, const struct chat_options *o,
-                  struct bpe_ids *ids, struct err *e)
+static int render_next(const struct chat_message *m, size_t n, size_t from, const struct chat_options *o,
+                       struct prompt *p, struct err *e)
 {
-    struct frame f = {.bpe = b, .options = o, .ids = ids, .e = e};
-    const size_t n_before = ids->n;
-    frame_special(&f, BOS);
-    str_puts(&f.span, effort_text(o));
-    frame_flush(&f); /* so that a change of effort leaves the tokens behind it as they are */
-    system_region(&f, m, n);
-    conversation(&f, m, n);
-    return frame_end(&f, n_before);
-}
-
-static int render_next(const struct bpe *b, const struct chat_message *m, size_t n, const struct chat_options *o,
-                       struct bpe_ids *ids, struct err *e)
-{
-    for (size_t i = 0; i < n; i++)
-        if (m[i].role == CHAT_SYSTEM)
-            return err_set(e, ERR_ARG, "a system message cannot follow an answer: it belongs to the start of the chat");
-    struct frame f = {.bpe = b, .options = o, .ids = ids, .e = e};
-    const size_t n_before = ids->n;
-    frame_special(&f, EOS);
-    conversation(&f, m, n);
-    return frame_end(&f, n_before);
+    const int rc = chat_no_system(m, n, from, e);
+    if (rc != 0) return rc;
+    prompt_special(p, EOS);
+    return conversation(p, m, n, from, o, e);
 }
 
 static bool is_rendered(const char *text, size_t n)
@@ -232,6 +216,7 @@ const struct prompt_codec deepseek4_prompt = {
     .n_stops = sizeof stops / sizeof *stops,
     .think_open = THINK,
     .think_close = ENDTHINK,
+    .answer = &answer_dsml,
     .check = check,
     .thinking_used = thinking_used,
     .render = render,

@@ -1,17 +1,19 @@
 /* The chat frame of DeepSeek V4 (spec prompt-formats 1, 2, 5, 6):
  *
- *   BOS [effort text] SYSTEM { USER text ASSISTANT (THINK reasoning ENDTHINK | ENDTHINK) answer EOS } ... USER text
+ *   BOS [effort text] SYSTEM { USER text ASSISTANT (THINK reasoning ENDTHINK | ENDTHINK) answer calls EOS } ... USER text
  *   ASSISTANT (THINK | ENDTHINK)
  *
- * Nothing stands between the parts. What lies between two special tokens is one span and encoded as a whole.
+ * Nothing stands between the parts.
  *
- * - SYSTEM: all system messages, wherever they stand, joined by an empty line.
+ * - SYSTEM: all system messages, wherever they stand, joined by an empty line; then an empty line (also where there is
+ *   no system text) and the block of tools (deepseek4_tools.h). With tools_first the block comes first.
  * - One turn: consecutive user and tool messages, joined by an empty line; a tool message is written
- *   <tool_result>text</tool_result>, and a closing tag inside its text as &lt;/tool_result>.
- * - Reasoning of old answers is repeated only with tools (offered, or used in the conversation), or behind the last
- * user or tool message. An assistant message that no turn precedes is its bare text.
+ *   <tool_result>text</tool_result>, and a closing tag inside its text as &lt;/tool_result>. Results stand in the order
+ *   of their calls.
+ * - Reasoning of old answers is repeated only with tools (offered, or a call or result in the conversation), or behind
+ *   the last user or tool message. An assistant message that no turn precedes is its bare text and calls.
  * - With maximal effort the format puts a text behind BOS. It needs a context of 393,216 tokens; in a smaller one
- *   CHAT_THINK_MAX becomes CHAT_THINK_HIGH (thinking_used says so). */
+ *   CHAT_THINK_MAX becomes CHAT_THINK_HIGH (thinking_used says so). CHAT_THINK_MEDIUM is not known and as HIGH. */
 #ifndef MODELS_DEEPSEEK4_PROMPT_H
 #define MODELS_DEEPSEEK4_PROMPT_H
 #include "text/chat.h"
