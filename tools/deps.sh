@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks for what the build needs. Missing packages are installed where that is allowed (root, or sudo that can ask);
-# otherwise the one line to type is printed. Arguments: extra needs ("clang" for fuzzing; "cross" to build and test for
-# 64-bit ARM elsewhere, on Debian only).
+# otherwise the one line to type is printed. Arguments: extra needs ("clang" for fuzzing; "chromium" to test the
+# web page; "cross" to build and test for 64-bit ARM elsewhere, on Debian only).
 set -u
 here=$(mktemp -d) || exit 1
 trap 'rm -rf "$here"' EXIT
@@ -16,14 +16,16 @@ missing_cross() {
 
 # What is missing, by neutral name.
 missing() {
-    command -v "${CC:-cc}" >/dev/null 2>&1 || { echo cc pcre2 libedit jansson cmocka libvterm; return; }
+    command -v "${CC:-cc}" >/dev/null 2>&1 || { echo cc pcre2 libedit jansson libevent cmocka libvterm; return; }
     command -v make >/dev/null 2>&1 || echo make
     have_header pcre2.h || echo pcre2
     have_header histedit.h || echo libedit
     have_header jansson.h || echo jansson
+    have_header event2/event.h || echo libevent
     have_header cmocka.h || echo cmocka
     have_header vterm.h || echo libvterm
     case " $* " in *" clang "*) command -v clang >/dev/null 2>&1 || echo clang ;; esac
+    case " $* " in *" chromium "*) command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || echo chromium ;; esac
     case " $* " in *" cross "*) missing_cross ;; esac
 }
 
@@ -37,7 +39,7 @@ package() {
     apk/cc) echo gcc musl-dev ;;
     brew/cc) echo gcc ;;
     */cc) echo gcc ;;
-    */make | */clang) echo "$2" ;;
+    */make | */clang | */chromium) echo "$2" ;;
     apt-get/*) case $2 in lib*) echo "$2-dev" ;; *) echo "lib$2-dev" ;; esac ;;
     dnf/cmocka) echo libcmocka-devel ;;
     dnf/*) echo "$2-devel" ;;

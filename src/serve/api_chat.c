@@ -1,0 +1,261 @@
+/* POST /v1/chat/completions and the old /v1/completions: what is asked. */
+#include <string.h>
+#include "serve/api_internal.h"
+
+/* ---------------------------------------------------------------- tools */
+
+/* One element of "tools": {"type": "function" or "custom", that: {"name": ...}}. */
+static void read_tool(struct reading *g, json_t *tool, struct json_text text)
+{
+    const struct fields f = {tool, "tools[].", g->f.why};
+    if (!json_is_object(tool)) {
+        field_wrong(&g->f, "tools", "its elements must be objects");
+        return;
+    }
+    const char *type = field_string(&f, "type", "function");
+    const bool custom = !strcmp(type, "custom");
+    if (!custom && strcmp(type, "function")) {
+        field_wrong(&f, "type", "\"%.40s\" is not function or custom", type);
+        return;
+    }
+    const struct fields inner = {field_object(&f, type), custom ? "tools[].custom." : "tools[].function.", g->f.why};
+    const char *name = inner.object ? field_string(&inner, "name", NULL) : NULL;
+    if (!name || !*name) {
+        field_wrong(&f, custom ? "custom" : "function", "must be an object with a name");
+        return;
+    }
+    const struct request_tool form = {custom ? TOOL_CUSTOM : TOOL_FUNCTION, name, name, NULL};
+    add_tool(g, form, json_text_member(text, type));
+}
+
+static void read_tools(struct reading *g)
+{
+    json_t *list = field_array(&g->f, "tools"), *tool;
+    struct json_text_items it = json_text_items(json_text_member(g->text, "tools"));
+    struct json_text text;
+    size_t i;
+    json_array_foreach(list, i, tool)
+    {
+        if (json_text_next(&it, NULL, &text)) read_tool(g, tool, text);
+    }
+}
+
+static void read_choice(struct reading *g)
+{
+    json_t *v = field(&g->f, "tool_choice");
+    const char *word = json_string_value(v), *type = json_string_value(json_object_get(v, "type"));
+    if (!v || (word && !strcmp(word, "auto"))) return;
+    if (word && !strcmp(word, "none"))
+        g->r->choice = CHOICE_NONE;
+    else if (word && !strcmp(word, "required"))
+        choose_any(g, "tool_choice");
+    else if (type && (!strcmp(type, "function") || !strcmp(type, "custom")))
+        choose_tool(g, "tool_choice", json_string_value(json_object_get(json_object_get(v, type), "name")),
+                    !strcmp(type, "custom"));
+    else
+        field_wrong(&g->f, "tool_choice", "must be none, auto, required or a function by name");
+}
+
+/* ---------------------------------------------------------------- messages */
+
+static void read_call(struct reading *g, json_t *call, struct json_text text)
+{
+    const char *type = json_string_value(json_object_get(call, "type"));
+    const bool custom = type && !strcmp(type, "custom");
+    const json_t *inner = json_object_get(call, custom ? "custom" : "function");
+    const char *name = json_string_value(json_object_get(inner, "name"));
+    const json_t *arguments = json_object_get(inner, "arguments");
+    const struct json_text inner_text = json_text_member(text, custom ? "custom" : "function");
+    const json_t *id = json_object_get(call, "id");
+    if (!name) {
+        field_wrong(&g->f, "messages", "a tool call has no function name");
+        return;
+    }
+    struct chat_call *c = request_call(g->r);
+    c->name = text_of(name);
+    if (json_is_string(id)) c->id = text_of_json(id);
+    if (custom)
+        c->arguments = custom_arguments(g, inner_text);
+    else if (json_is_string(arguments))
+        c->arguments = json_string_length(arguments) ? text_of_json(arguments) : text_of("{}");
+    else
+        c->arguments = raw_member(inner_text, "arguments", "{}");
+}
+
+static void read_assistant(struct reading *g, const struct fields *f, struct json_text text_of_message)
+{
+    struct json_text_items it = json_text_items(json_text_member(text_of_message, "tool_calls"));
+    struct json_text one;
+
+    json_t *calls = field_array(f, "tool_calls"), *call;
+    size_t i;
+    const struct bpe_text text = read_content(g, f, "content", CONTENT_ASSISTANT, "");
+    const struct bpe_text reasoning = read_content(g, f, "reasoning_content", CONTENT_ASSISTANT, "");
+    struct chat_message *m = request_message(g->r, CHAT_ASSISTANT);
+    m->text = text;
+    m->reasoning = reasoning;
+    json_array_foreach(calls, i, call)
+    {
+        if (json_text_next(&it, NULL, &one)) read_call(g, call, one);
+    }
+}
+
+static void read_message(struct reading *g, json_t *message, struct json_text message_text)
+{
+    const struct fields f = {message, "messages[].", g->f.why};
+    if (!json_is_object(message)) {
+        field_wrong(&g->f, "messages", "its elements must be objects");
+        return;
+    }
+    const char *role = field_string(&f, "role", "user");
+    if (!fields_good(&f)) return;
+    if (!strcmp(role, "system") || !strcmp(role, "developer"))
+        add_system(g, read_content(g, &f, "content", CONTENT_SYSTEM, ""));
+    else if (!strcmp(role, "user")) {
+        const struct bpe_text text = read_content(g, &f, "content", CONTENT_USER, "");
+        request_message(g->r, CHAT_USER)->text = text;
+        g->asked = true;
+    } else if (!strcmp(role, "assistant"))
+        read_assistant(g, &f, message_text);
+    else if (!strcmp(role, "tool") || !strcmp(role, "function")) {
+        const struct bpe_text text = read_content(g, &f, "content", CONTENT_RESULT, "\n\n");
+        struct chat_message *m = request_message(g->r, CHAT_TOOL);
+        m->text = text;
+        m->call_id = text_of(field_string(&f, "tool_call_id", ""));
+    } else
+        field_wrong(&f, "role", "\"%.40s\" is not system, developer, user, assistant or tool", role);
+}
+
+static void read_messages_list(struct reading *g)
+{
+    json_t *list = field_array(&g->f, "messages"), *message;
+    struct json_text_items it = json_text_items(json_text_member(g->text, "messages"));
+    struct json_text text;
+    size_t i;
+    if (fields_good(&g->f) && !json_array_size(list)) field_wrong(&g->f, "messages", "at least one is needed");
+    json_array_foreach(list, i, message)
+    {
+        if (json_text_next(&it, NULL, &text)) read_message(g, message, text);
+    }
+}
+
+/* ---------------------------------------------------------------- the other fields */
+
+/* Which of the two names stands later in the object wins. */
+static void read_limits(struct reading *g)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(g->r->body, key, value)
+    {
+        if (!strcmp(key, "max_tokens") || !strcmp(key, "max_completion_tokens"))
+            read_max_tokens(g, !strcmp(key, "max_tokens") ? "max_tokens" : "max_completion_tokens");
+    }
+}
+
+static void read_logprobs(struct reading *g)
+{
+    g->r->logprobs = field_bool(&g->f, "logprobs", false);
+    g->r->top_logprobs = (int)field_integer(&g->f, "top_logprobs", 0, 1000, 0);
+    if (g->r->top_logprobs > 20) field_wrong(&g->f, "top_logprobs", "must be a whole number from 0 to 20");
+    if (g->r->top_logprobs && !g->r->logprobs) field_wrong(&g->f, "top_logprobs", "needs logprobs: true");
+}
+
+static void refuse_one(struct reading *g, const char *name)
+{
+    if (field_integer(&g->f, name, INT64_MIN, INT64_MAX, 1) != 1) field_wrong(&g->f, name, "only 1 is supported");
+}
+
+static void refuse_format(struct reading *g)
+{
+    const json_t *v = field_object(&g->f, "response_format");
+    const char *type = json_string_value(json_object_get(v, "type"));
+    if (v && (!type || strcmp(type, "text")))
+        field_wrong(&g->f, "response_format", "only {\"type\": \"text\"} is supported by this server");
+}
+
+static void refuse_modalities(struct reading *g)
+{
+    json_t *list = field_array(&g->f, "modalities"), *v;
+    size_t i;
+    json_array_foreach(list, i, v)
+    {
+        if (!json_is_string(v) || strcmp(json_string_value(v), "text"))
+            field_wrong(&g->f, "modalities", "only [\"text\"] is supported by this server");
+    }
+}
+
+static void refuse_unsupported(struct reading *g)
+{
+    static const char *const others[] = {"frequency_penalty", "presence_penalty", "logit_bias",
+                                         "functions",         "function_call",    "audio",
+                                         "ignore_eos",        "min_tokens",       "grammar",
+                                         "json_schema",       "guided_json",      "guided_regex",
+                                         "guided_choice",     "guided_grammar",   "structured_outputs",
+                                         "web_search_options"};
+    refuse_one(g, "n");
+    refuse_one(g, "repetition_penalty");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        refuse_field(g, others[i], !strcmp(others[i], "function_call") ? "none" : NULL);
+}
+
+/* {"enable_thinking": false}: how vLLM and SGLang are told. */
+static void read_template_options(struct reading *g)
+{
+    const struct fields o = {field_object(&g->f, "chat_template_kwargs"), "chat_template_kwargs.", g->f.why};
+    if (!o.object) return;
+    read_effort(g, &o, "reasoning_effort");
+    if (field(&o, "enable_thinking") && !field_bool(&o, "enable_thinking", true)) g->r->thinking = CHAT_THINK_OFF;
+}
+
+void read_chat(struct reading *g)
+{
+    read_model(g);
+    read_effort(g, &g->f, "reasoning_effort");
+    read_template_options(g);
+    read_thinking(g);
+    read_sampling(g);
+    read_limits(g);
+    read_stops(g, "stop", false);
+    read_stream(g);
+    read_logprobs(g);
+    g->r->one_call = !field_bool(&g->f, "parallel_tool_calls", true);
+    refuse_unsupported(g);
+    refuse_format(g);
+    refuse_modalities(g);
+    read_tools(g);
+    read_choice(g);
+    read_messages_list(g);
+}
+
+/* ---------------------------------------------------------------- /v1/completions */
+
+static void read_prompt(struct reading *g)
+{
+    const json_t *v = field(&g->f, "prompt");
+    if (json_is_array(v) && json_array_size(v) == 1) v = json_array_get(v, 0);
+    if (!json_is_string(v)) {
+        field_wrong(&g->f, "prompt", "must be a string, or an array of one string");
+        return;
+    }
+    request_message(g->r, CHAT_SYSTEM)->text = text_of("You are a helpful assistant");
+    request_message(g->r, CHAT_USER)->text = text_of_json(v);
+}
+
+void read_completions(struct reading *g)
+{
+    g->r->thinking = CHAT_THINK_OFF; /* there is no place for reasoning in the answer */
+    read_model(g);
+    read_effort(g, &g->f, "reasoning_effort");
+    read_thinking(g);
+    read_sampling(g);
+    read_max_tokens(g, "max_tokens");
+    read_stops(g, "stop", false);
+    read_stream(g);
+    refuse_unsupported(g);
+    refuse_one(g, "best_of");
+    refuse_field(g, "suffix", "");
+    refuse_field(g, "echo", NULL);
+    if (field(&g->f, "logprobs")) field_wrong(&g->f, "logprobs", "is not supported here; chat completions has it");
+    read_prompt(g);
+}

@@ -1,0 +1,64 @@
+/* What the readers of the APIs share. */
+#ifndef SERVE_API_INTERNAL_H
+#define SERVE_API_INTERNAL_H
+#include "serve/api.h"
+#include "serve/fields.h"
+#include "text/json_text.h"
+
+/* A request that is being read. */
+struct reading {
+    struct request *r;
+    struct fields f;       /* of the whole body */
+    struct json_text text; /* the body, for what must keep its spelling */
+    bool asked;            /* a user message was seen: system messages stay where they are from here on */
+};
+
+void read_completions(struct reading *g);
+void read_chat(struct reading *g);
+void read_responses(struct reading *g);
+void read_messages(struct reading *g);
+
+/* ---- contents ---- */
+
+enum content_role { CONTENT_SYSTEM, CONTENT_USER, CONTENT_ASSISTANT, CONTENT_RESULT };
+/* The text of a string, of null, or of an array of parts of any API, joined by `between`. Pictures in results leave a
+ * stand-in; elsewhere, and other media, they are an error. */
+struct bpe_text read_content(struct reading *g, const struct fields *f, const char *name, enum content_role role,
+                             const char *between);
+struct bpe_text text_of(const char *s);
+struct bpe_text text_of_json(const json_t *string);
+/* A member as it is spelled in the body; absent or null: `absent`, which lives as long as the program. */
+struct bpe_text raw_member(struct json_text object, const char *name, const char *absent);
+/* The arguments of a custom tool's call whose text is the member "input". */
+struct bpe_text custom_arguments(struct reading *g, struct json_text object);
+/* A message of a system kind: at the start, or as the user where it comes later. */
+void add_system(struct reading *g, struct bpe_text text);
+/* An assistant message that calls can be added to: the last one, or a new one. */
+struct chat_message *last_assistant(struct reading *g);
+
+/* ---- fields that APIs share ---- */
+
+void read_sampling(struct reading *g);
+void read_max_tokens(struct reading *g, const char *name);
+void read_stops(struct reading *g, const char *name, bool array_only);
+void read_stream(struct reading *g);
+/* An effort by name; sets thinking. */
+void read_effort(struct reading *g, const struct fields *f, const char *name);
+/* "thinking", "think": true, false or {"type": ...}; true if something was said. */
+bool read_thinking(struct reading *g);
+/* Aliases of models that say whether to think. */
+void read_model(struct reading *g);
+/* Refuses a field that is there with another value than the harmless one: null, false, 0, [], {} or `harmless`. */
+void refuse_field(struct reading *g, const char *name, const char *harmless);
+
+/* ---- tools ---- */
+
+/* Adds a function or custom tool described by an object of the body. name: in the prompt. */
+void add_tool(struct reading *g, struct request_tool form, struct json_text object);
+int find_tool(const struct request *r, const char *wire_name);
+/* Sets the tool that must be called; an error if there is none of that name and kind. */
+void choose_tool(struct reading *g, const char *field, const char *name, bool custom);
+/* required: an error if there are no tools. */
+void choose_any(struct reading *g, const char *field);
+
+#endif
