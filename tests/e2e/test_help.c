@@ -17,20 +17,22 @@
 #include "../support/shell_run.h"
 #include "../support/temp_files.h"
 
-#define DS4  TEST_BUILD "/ds4"
-#define GGUF TEST_BUILD "/ds4-gguf"
+#define DS4    TEST_BUILD "/ds4"
+#define GGUF   TEST_BUILD "/ds4-gguf"
+#define SERVER TEST_BUILD "/ds4-server"
 
-static const char *const programs[] = {DS4, GGUF};
+static const char *const programs[] = {DS4, GGUF, SERVER};
 enum { N_PROGRAMS = sizeof programs / sizeof programs[0] };
 
 /* Every page of every program, as words behind it. */
 static const struct {
     const char *program, *words;
 } pages[] = {
-    {DS4, "--help"},          {DS4, "--help all"},      {DS4, "--help runtime"},  {DS4, "--help prompt"},
-    {DS4, "--help sampling"}, {DS4, "--help sessions"}, {DS4, "--help commands"}, {DS4, "--help diagnostics"},
-    {DS4, "--help status"},   {GGUF, "--help"},         {GGUF, "--help all"},     {GGUF, "--help convert"},
-    {GGUF, "--help inspect"}, {GGUF, "--help synth"},   {GGUF, "--help status"},
+    {DS4, "--help"},          {DS4, "--help all"},        {DS4, "--help runtime"},    {DS4, "--help prompt"},
+    {DS4, "--help sampling"}, {DS4, "--help sessions"},   {DS4, "--help commands"},   {DS4, "--help diagnostics"},
+    {DS4, "--help status"},   {GGUF, "--help"},           {GGUF, "--help all"},       {GGUF, "--help convert"},
+    {GGUF, "--help inspect"}, {GGUF, "--help synth"},     {GGUF, "--help status"},    {SERVER, "--help"},
+    {SERVER, "--help all"},   {SERVER, "--help serving"}, {SERVER, "--help network"},
 };
 enum { N_PAGES = sizeof pages / sizeof pages[0] };
 
@@ -323,7 +325,11 @@ static void no_colours(void **state)
 /* The commands whose options the pages with a usage of their own list; "": of the program itself. */
 static const struct {
     const char *program, *command, *page;
-} parsers[] = {{DS4, "", "all"}, {GGUF, "convert", "convert"}, {GGUF, "inspect", "inspect"}, {GGUF, "synth", "synth"}};
+} parsers[] = {{DS4, "", "all"},
+               {GGUF, "convert", "convert"},
+               {GGUF, "inspect", "inspect"},
+               {GGUF, "synth", "synth"},
+               {SERVER, "", "all"}};
 enum { N_PARSERS = sizeof parsers / sizeof parsers[0] };
 
 static void expect_error(const char *command, const char *message)
@@ -370,7 +376,7 @@ static int check_row(int parser, const char *line)
 /* Every option on a page is known to the parser, with a value or without as the page says. */
 static void options_of_help(void **state)
 {
-    static const int least[N_PARSERS] = {45, 11, 0, 10};
+    static const int least[N_PARSERS] = {45, 11, 0, 10, 26};
     struct str said = {0};
     for (int i = 0; i < N_PARSERS; i++) {
         int n = 0;
@@ -587,7 +593,8 @@ static void installation(void **state)
         "head -2 usr/share/man/man1/ds4-gguf.1",
         make, folder, folder);
     expect_equal(str_c(&said),
-                 "usr/bin/ds4\nusr/bin/ds4-gguf\nusr/share/man/man1/ds4-gguf.1\nusr/share/man/man1/ds4.1\n"
+                 "usr/bin/ds4\nusr/bin/ds4-gguf\nusr/bin/ds4-server\nusr/share/man/man1/ds4-gguf.1\n"
+                 "usr/share/man/man1/ds4-server.1\nusr/share/man/man1/ds4.1\n"
                  "ds4 - talk to a big mixture-of-experts model\n.TH DS4\\-GGUF 1\n.nh\n");
     output(&said, "%s DESTDIR='%s/a b' uninstall 2>&1 && find '%s/a b' -type f", make, folder, folder);
     expect_equal(str_c(&said), "");

@@ -3,54 +3,10 @@
 # what cannot be had here (node, the packages) is skipped, and said.
 set -u
 here=$(dirname "$0") build=$1 shapes=${2:-}
-passed=0 failed=0 skipped=0
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
+. "$here/../npm_parts.sh"
 
-finish() {
-    tail=
-    [ $skipped -gt 0 ] && tail=", $skipped skipped"
-    echo "$passed passed, $failed failed$tail"
-    [ $failed -eq 0 ]
-    exit
-}
-skip() {
-    echo "skipped: $1"
-    skipped=$((skipped + $2))
-}
-# Adds up the last line of a program; one that ends without such a line counts as one failure.
-part() {
-    title=$1
-    shift
-    echo "==== $title"
-    "$@" >"$work/out"
-    rc=$?
-    last=$(tail -n 1 "$work/out")
-    case $last in
-    *" passed, "*" failed")
-        sed '$d' "$work/out"
-        f=${last#* passed, }
-        passed=$((passed + ${last%% passed*})) failed=$((failed + ${f% failed}))
-        ;;
-    *)
-        cat "$work/out"
-        echo "ended with status $rc"
-        failed=$((failed + 1))
-        ;;
-    esac
-}
-
-command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || { skip "node and npm are not installed" 2; finish; }
-[ "$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ] || { skip "node $(node --version) is older than 20" 2; finish; }
-# The lock file names versions and hashes; scripts of the packages are not run.
-if ! cmp -s "$here/package-lock.json" "$here/node_modules/.lock" 2>/dev/null; then
-    (cd "$here" && npm ci --ignore-scripts --no-audit --no-fund) >"$work/npm" 2>&1 || {
-        tail -n 3 "$work/npm"
-        skip "npm could not install the packages" 2
-        finish
-    }
-    cp "$here/package-lock.json" "$here/node_modules/.lock"
-fi
+have_node 2
+install "$here" || { skip "npm could not install the packages" 2; finish; }
 
 part "real vocabulary" node "$here/vocabulary.mjs" "$build/tests/peer/encode" "$work"
 case $(uname -sm) in
