@@ -256,7 +256,8 @@ static bool step_chunks(struct http_conn *c)
     enum http_read r = http_chunks_next(&c->chunks, p, n, &used, &data, &n_data);
     if (r == HTTP_READ_BAD) return refuse(c, 400, c->chunks.why, false);
     /* A chunk's size tells before its bytes come. */
-    if (c->chunks.left > c->http->limits.body_bytes - c->n_body) return refuse(c, 413, too_long_text, false);
+    if (http_chunks_promised(&c->chunks) > c->http->limits.body_bytes - c->n_body)
+        return refuse(c, 413, too_long_text, false);
     if (n_data && !body_room(c, n_data)) return false;
     if (n_data) memcpy(c->body + c->n_body, data, n_data);
     c->n_body += n_data;

@@ -389,6 +389,11 @@ static bool chunk_byte(struct http_chunks *c, char b)
     }
 }
 
+uint64_t http_chunks_promised(const struct http_chunks *c)
+{
+    return c->state == CHUNK_DATA ? c->left : 0;
+}
+
 enum http_read http_chunks_next(struct http_chunks *c, const char *p, size_t n, size_t *used, const char **data,
                                 size_t *n_data)
 {

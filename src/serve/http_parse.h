@@ -65,6 +65,8 @@ struct http_chunks {
  * rest. DONE: the body is complete, trailer fields were read and dropped. */
 enum http_read http_chunks_next(struct http_chunks *c, const char *p, size_t n, size_t *used, const char **data,
                                 size_t *n_data);
+/* Bytes that the chunk in hand still promises; 0 while its size is being read. */
+uint64_t http_chunks_promised(const struct http_chunks *c);
 
 /* Digits of a Content-Length: false if there is anything but digits; saturates at UINT64_MAX. */
 bool http_digits(const char *text, uint64_t *value);

@@ -44,7 +44,7 @@ struct answer_value {
     enum { LOOK_NOT, LOOK_END, LOOK_TAIL } look; /* does the value end at `at`? See answer_value.c */
     size_t look_at;
     bool tail_block; /* LOOK_TAIL: the end of the block was among what was seen */
-    bool call_seen;  /* holds the end or start of a call: its own end may be missing */
+    bool end_seen;   /* holds the end of a call or block: its own end may be missing */
     size_t openers;  /* suspicious parameter tags inside that no escaped end has followed */
 };
 

@@ -167,7 +167,7 @@ static enum read_result end_with_turn(struct answer *a)
 {
     struct answer_block *const b = &a->block;
     struct answer_value *const v = &b->value;
-    if (b->thinking || b->in_object || (!b->call.sent && v->call_seen)) return block_broken(a, a->in.n);
+    if (b->thinking || b->in_object || (!b->call.sent && v->end_seen)) return block_broken(a, a->in.n);
     b->at_turn_end.param = true;
     return end_value(a, v->solid > v->done ? v->solid : v->done, a->in.n);
 }
@@ -205,7 +205,7 @@ static enum read_result look_ahead(struct answer *a)
         v->look_at += tag.n;
         return READ_ON;
     } else {
-        v->call_seen = true;
+        v->end_seen = true;
     }
     v->look = LOOK_NOT; /* it was data */
     read_up_to(a, v->look_at);
@@ -222,7 +222,7 @@ static void look(struct answer *a, int how, const struct answer_tag *tag)
 }
 
 /* A parameter tag inside a string is data, unless it makes it likely that the string's own end is missing: it starts a
- * line, and it is the tag of another parameter of this tool, or a call ended or began before it. */
+ * line, and it is the tag of another parameter of this tool, or the end of a call came before it. */
 static void weigh_opener(struct answer *a, const struct answer_tag *tag)
 {
     struct answer_block *const b = &a->block;
@@ -233,7 +233,7 @@ static void weigh_opener(struct answer *a, const struct answer_tag *tag)
     struct str key = {0};
     a->o.syntax->name(tag->name, tag->n_name, &key);
     const struct tool_parameter *const other = tool_types_find(&b->call.types, str_c(&key), key.n);
-    if (v->call_seen || (other && !other->given && !b->in_object)) v->openers++;
+    if (v->end_seen || (other && !other->given && !b->in_object)) v->openers++;
     str_free(&key);
 }
 
@@ -256,7 +256,6 @@ static enum read_result tag_in_string(struct answer *a)
         return end_with_turn(a);
     } else {
         if (tag.kind == TAG_PARAM && tag.exact) weigh_opener(a, &tag);
-        v->call_seen |= tag.kind == TAG_CALL && tag.exact;
         read_up_to(a, v->at + 1);
     }
     return READ_ON;

@@ -29,7 +29,8 @@ static unsigned draw(unsigned n)
 /* ------------------------------------------------------------------------------------------------ making arguments */
 
 /* "&lt;" and what follows '<' in a closing tag are never neighbours here by chance: DSML cannot tell them from an
- * escaped tag (spec prompt-formats 4.2). The other family can, and has more pieces. */
+ * escaped tag (spec prompt-formats 4.2). The other family can, and has more pieces. Nor does a bare end tag stand right
+ * before a tag of the structure: that is read as a misspelt end (docs/tool-calls.md). */
 static const char *const pieces[] = {"a",
                                      "\n",
                                      " ",
@@ -40,7 +41,7 @@ static const char *const pieces[] = {"a",
                                      "\x1b",
                                      "<b>",
                                      "</function>",
-                                     "</｜DSML｜invoke>",
+                                     "x</｜DSML｜invoke>",
                                      "</｜DSML｜parameter>",
                                      "<tool_call>",
                                      "]",
