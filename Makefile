@@ -62,6 +62,8 @@ FUZZ         := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)
 REPLAY_BIN   := $(FUZZ:%=$(BUILD)/tests/fuzz/replay_%)
 FUZZ_BUILD   := build/fuzz
 FUZZ_SECONDS ?= 10
+# 0: another one each time.
+FUZZ_SEED    ?= 0
 
 # Targets that build and run start one job per processor unless -j says otherwise.
 JOBS    ?= $(shell getconf _NPROCESSORS_ONLN)
@@ -190,7 +192,7 @@ clients: deps
 fuzz:
 	@tools/deps.sh clang
 	@+$(MAKE) --no-print-directory MODE=fuzz CC=clang BUILD=$(FUZZ_BUILD) fuzzers
-	@tests/fuzz/fuzz_all.sh $(FUZZ_BUILD)/tests/fuzz $(FUZZ_SECONDS) $(FUZZ)
+	@tests/fuzz/fuzz_all.sh $(FUZZ_BUILD)/tests/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ)
 fuzzers: $(FUZZ:%=$(BUILD)/tests/fuzz/fuzz_%)
 
 # ---- showing ----
@@ -223,7 +225,7 @@ help:
 	@echo "make cross-aarch64    the kernels for 64-bit ARM: built with a cross compiler, tested in an emulator (Debian packages)"
 	@echo "make demo       convert the demo model and talk to it"
 	@echo "make bench      build the benchmarks in bench/"
-	@echo "make fuzz       fuzz every reader of outside data, FUZZ_SECONDS=10 each (needs clang)"
+	@echo "make fuzz       fuzz every reader of outside data, FUZZ_SECONDS=10 each, from FUZZ_SEED (needs clang)"
 	@echo "make peer       compare with another engine and another tokenizer (needs node; PEER_SHAPES=3: fewer models)"
 	@echo "make clients    ds4-server with client libraries, the page in a browser, coding agents (needs node; CLIENTS=sdk, recorded, page, agents)"
 	@echo "make nightly    tests plain, the peers, the clients, the demo model on all its tasks, tests with asan and with tsan, a minute per fuzz target"
