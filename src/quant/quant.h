@@ -49,7 +49,7 @@ enum qtype {
 
 /* Activation formats. A row of K values is planar, K padded with zeros to a whole number of blocks (B = 32 or 256):
  *   ACT_F32   float v[K]
- *   ACT_Q8_0  int8 q[Kp], float d[Kp/32]                      value = q*d
+ *   ACT_Q8_0  int8 q[Kp], float d[Kp/32], int32 offset[Kp/32]  value = q*d; offset = -128 * the sum of a block's q
  *   ACT_Q8_K  int8 q[Kp], float d[Kp/256], int16 bsums[Kp/16]  value = q*d; bsums = sums of 16 consecutive q
  * q lies in -127..127 (the tile kernels rely on it). A block with a NaN or an infinity has d = NaN and q = 0, so that
  * it spoils every product it enters; one too small for a finite 1/d is zero. Rows are act_row_bytes apart (a multiple
@@ -99,6 +99,7 @@ int quant_encode(uint32_t id, const float *x, int64_t n, const float *importance
 size_t act_row_bytes(enum act_format f, int64_t k);
 int act_block(enum act_format f);                                  /* 1, 32 or 256 */
 const float *act_d(enum act_format f, const void *row, int64_t k); /* scales (not ACT_F32) */
+const int32_t *act_offset(const void *row, int64_t k);             /* ACT_Q8_0 */
 const int16_t *act_bsums(const void *row, int64_t k);              /* ACT_Q8_K */
 /* Quantises one row: Q8_0: d = max|x|/127, q = nearest even of x*(1/d); Q8_K: spec 3.1. The same bits on every kernel
  * set. */
@@ -106,9 +107,18 @@ void act_quantise(enum act_format f, const float *x, int64_t k, void *row);
 /* Decodes one activation row to floats. */
 void act_decode(enum act_format f, const void *row, int64_t k, float *out);
 
-/* Kernel sets, of each kind of processor the better ones last. All give the same bits; they differ in speed. NEON: any
- * 64-bit ARM processor; with 8-bit dot products; with 8-bit matrix products too. */
-enum quant_isa { QUANT_SCALAR, QUANT_AVX2, QUANT_NEON, QUANT_NEON_DOTPROD, QUANT_NEON_I8MM, QUANT_ISA_COUNT };
+/* Kernel sets, of each kind of processor the better ones last. All give the same bits; they differ in speed. AVX512:
+ * the parts F, BW, DQ, VL, VBMI, VNNI and GFNI. NEON: any 64-bit ARM processor; with 8-bit dot products; with 8-bit
+ * matrix products too. */
+enum quant_isa {
+    QUANT_SCALAR,
+    QUANT_AVX2,
+    QUANT_AVX512,
+    QUANT_NEON,
+    QUANT_NEON_DOTPROD,
+    QUANT_NEON_I8MM,
+    QUANT_ISA_COUNT
+};
 const char *quant_isa_name(enum quant_isa isa);
 bool quant_isa_usable(enum quant_isa isa); /* compiled in and supported by this processor */
 enum quant_isa quant_isa_best(void);

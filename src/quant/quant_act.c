@@ -18,13 +18,19 @@ static int64_t padded(enum act_format f, int64_t k)
 size_t act_row_bytes(enum act_format f, int64_t k)
 {
     const size_t kp = (size_t)padded(f, k);
-    const size_t bytes = f == ACT_F32 ? 4 * kp : f == ACT_Q8_0 ? kp + kp / 32 * 4 : kp + kp / 256 * 4 + kp / 16 * 2;
+    const size_t bytes = f == ACT_F32 ? 4 * kp : f == ACT_Q8_0 ? kp + kp / 32 * 8 : kp + kp / 256 * 4 + kp / 16 * 2;
     return (bytes + 63) / 64 * 64;
 }
 
 const float *act_d(enum act_format f, const void *row, int64_t k)
 {
     return (const float *)((const char *)row + padded(f, k));
+}
+
+const int32_t *act_offset(const void *row, int64_t k)
+{
+    const int64_t kp = padded(ACT_Q8_0, k);
+    return (const int32_t *)((const char *)row + kp + kp / 32 * 4);
 }
 
 const int16_t *act_bsums(const void *row, int64_t k)
@@ -49,17 +55,22 @@ static int8_t nearest8(float v)
     return (int8_t)lrintf(v);
 }
 
-void act_q8_0_scalar(const float *x, int64_t n_blocks, int8_t *q, float *d)
+void act_q8_0_scalar(const float *x, int64_t n_blocks, int8_t *q, float *d, int32_t *offset)
 {
     for (int64_t b = 0; b < n_blocks; b++, x += 32, q += 32) {
         const float max = bits_f32(magnitude_bits(x, 32)), scale = max / 127, inv = 1 / scale;
         if (!(max <= FLT_MAX) || !(inv <= FLT_MAX)) {
             d[b] = max <= FLT_MAX ? 0 : bits_f32(0x7fc00000);
             memset(q, 0, 32);
+            offset[b] = 0;
             continue;
         }
         d[b] = scale;
-        for (int i = 0; i < 32; i++) q[i] = nearest8(x[i] * inv);
+        offset[b] = 0;
+        for (int i = 0; i < 32; i++) {
+            q[i] = nearest8(x[i] * inv);
+            offset[b] -= 128 * q[i];
+        }
     }
 }
 
@@ -89,13 +100,13 @@ void act_q8_k_scalar(const float *x, int64_t n_blocks, int8_t *q, float *d, int1
     }
 }
 
-static void quantise_blocks(enum act_format f, const float *x, int64_t n_blocks, int8_t *q, float *d, int16_t *bsums)
+static void quantise_blocks(enum act_format f, const float *x, int64_t n_blocks, int8_t *q, float *d, void *sums)
 {
     const struct quant_act_set set = quant_act_set(quant_isa_best());
     if (f == ACT_Q8_0)
-        set.q8_0(x, n_blocks, q, d);
+        set.q8_0(x, n_blocks, q, d, sums);
     else
-        set.q8_k(x, n_blocks, q, d, bsums);
+        set.q8_k(x, n_blocks, q, d, sums);
 }
 
 void act_quantise(enum act_format f, const float *x, int64_t k, void *row)
@@ -108,12 +119,15 @@ void act_quantise(enum act_format f, const float *x, int64_t k, void *row)
     const int64_t n_blocks = k / block, tail = k % block;
     int8_t *const q = row;
     float *const d = (float *)(uintptr_t)act_d(f, row, k);
-    int16_t *const bsums = f == ACT_Q8_K ? (int16_t *)(uintptr_t)act_bsums(row, k) : NULL;
-    quantise_blocks(f, x, n_blocks, q, d, bsums);
+    int32_t *const offset = (int32_t *)(uintptr_t)act_offset(row, k);
+    int16_t *const bsums = (int16_t *)(uintptr_t)act_bsums(row, k);
+    const bool wide = f == ACT_Q8_K;
+    quantise_blocks(f, x, n_blocks, q, d, wide ? (void *)bsums : (void *)offset);
     if (tail) {
         float last[256] = {0};
         memcpy(last, x + n_blocks * block, (size_t)tail * sizeof *x);
-        quantise_blocks(f, last, 1, q + n_blocks * block, d + n_blocks, bsums ? bsums + 16 * n_blocks : NULL);
+        quantise_blocks(f, last, 1, q + n_blocks * block, d + n_blocks,
+                        wide ? (void *)(bsums + 16 * n_blocks) : (void *)(offset + n_blocks));
     }
 }
 

@@ -33,15 +33,30 @@ static inline __m256i codes32(const float *x, __m256 inv)
     return _mm256_permutevar8x32_epi32(_mm256_packs_epi16(lo, hi), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-void act_q8_0_avx2(const float *x, int64_t n_blocks, int8_t *q, float *d)
+/* Sums of the two halves of 32 codes. */
+static inline void half_sums(__m256i q, int16_t *sums)
+{
+    const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), q);
+    const __m256i v = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+    const __m256i w = _mm256_add_epi32(v, _mm256_shuffle_epi32(v, 0x4e));
+    const __m256i s = _mm256_add_epi32(w, _mm256_shuffle_epi32(w, 0xb1));
+    sums[0] = (int16_t)_mm_cvtsi128_si32(_mm256_castsi256_si128(s));
+    sums[1] = (int16_t)_mm_cvtsi128_si32(_mm256_extracti128_si256(s, 1));
+}
+
+void act_q8_0_avx2(const float *x, int64_t n_blocks, int8_t *q, float *d, int32_t *offset)
 {
     for (int64_t b = 0; b < n_blocks; b++, x += 32, q += 32) {
         const float max = bits_f32(magnitude_bits(x, 32)), scale = max / 127, inv = 1 / scale;
         if (max <= FLT_MAX && inv <= FLT_MAX) {
             d[b] = scale;
-            _mm256_storeu_si256((__m256i *)q, codes32(x, _mm256_set1_ps(inv)));
+            const __m256i v = codes32(x, _mm256_set1_ps(inv));
+            int16_t sums[2];
+            _mm256_storeu_si256((__m256i *)q, v);
+            half_sums(v, sums);
+            offset[b] = -128 * (sums[0] + sums[1]);
         } else {
-            act_q8_0_scalar(x, 1, q, d + b);
+            act_q8_0_scalar(x, 1, q, d + b, offset + b);
         }
     }
 }
@@ -55,17 +70,6 @@ static inline float first_of_magnitude(const float *x, uint32_t bits)
         const int hit = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(v, want)));
         if (hit) return x[__builtin_ctz((unsigned)hit)];
     }
-}
-
-/* Sums of the two halves of 32 codes. */
-static inline void half_sums(__m256i q, int16_t *sums)
-{
-    const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), q);
-    const __m256i v = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-    const __m256i w = _mm256_add_epi32(v, _mm256_shuffle_epi32(v, 0x4e));
-    const __m256i s = _mm256_add_epi32(w, _mm256_shuffle_epi32(w, 0xb1));
-    sums[0] = (int16_t)_mm_cvtsi128_si32(_mm256_castsi256_si128(s));
-    sums[1] = (int16_t)_mm_cvtsi128_si32(_mm256_extracti128_si256(s, 1));
 }
 
 void act_q8_k_avx2(const float *x, int64_t n_blocks, int8_t *q, float *d, int16_t *bsums)
@@ -86,9 +90,9 @@ void act_q8_k_avx2(const float *x, int64_t n_blocks, int8_t *q, float *d, int16_
     }
 }
 #else
-void act_q8_0_avx2(const float *x, int64_t n_blocks, int8_t *q, float *d)
+void act_q8_0_avx2(const float *x, int64_t n_blocks, int8_t *q, float *d, int32_t *offset)
 {
-    act_q8_0_scalar(x, n_blocks, q, d);
+    act_q8_0_scalar(x, n_blocks, q, d, offset);
 }
 
 void act_q8_k_avx2(const float *x, int64_t n_blocks, int8_t *q, float *d, int16_t *bsums)

@@ -33,16 +33,18 @@ static inline int8x16_t codes16(const float *x, float inv)
     return vcombine_s8(vqmovn_s16(lo), vqmovn_s16(hi));
 }
 
-void act_q8_0_neon(const float *x, int64_t n_blocks, int8_t *q, float *d)
+void act_q8_0_neon(const float *x, int64_t n_blocks, int8_t *q, float *d, int32_t *offset)
 {
     for (int64_t b = 0; b < n_blocks; b++, x += 32, q += 32) {
         const float max = bits_f32(magnitude_bits(x, 32)), scale = max / 127, inv = 1 / scale;
         if (max <= FLT_MAX && inv <= FLT_MAX) {
             d[b] = scale;
-            vst1q_s8(q, codes16(x, inv));
-            vst1q_s8(q + 16, codes16(x + 16, inv));
+            const int8x16_t lo = codes16(x, inv), hi = codes16(x + 16, inv);
+            vst1q_s8(q, lo);
+            vst1q_s8(q + 16, hi);
+            offset[b] = -128 * (vaddlvq_s8(lo) + vaddlvq_s8(hi));
         } else {
-            act_q8_0_scalar(x, 1, q, d + b);
+            act_q8_0_scalar(x, 1, q, d + b, offset + b);
         }
     }
 }
@@ -73,9 +75,9 @@ void act_q8_k_neon(const float *x, int64_t n_blocks, int8_t *q, float *d, int16_
     }
 }
 #else
-void act_q8_0_neon(const float *x, int64_t n_blocks, int8_t *q, float *d)
+void act_q8_0_neon(const float *x, int64_t n_blocks, int8_t *q, float *d, int32_t *offset)
 {
-    act_q8_0_scalar(x, n_blocks, q, d);
+    act_q8_0_scalar(x, n_blocks, q, d, offset);
 }
 
 void act_q8_k_neon(const float *x, int64_t n_blocks, int8_t *q, float *d, int16_t *bsums)

@@ -13,10 +13,10 @@ quant_decode_fn quant_decode_f32, quant_decode_f16, quant_decode_bf16, quant_dec
 typedef void quant_encode_fn(const float *x, int64_t n, const float *importance, uint8_t *out);
 quant_encode_fn quant_encode_q4_k, quant_encode_q5_k, quant_encode_q2_k, quant_encode_iq2_xxs;
 
-/* Quantises n whole blocks of 32 (Q8_0) or 256 (Q8_K) values: codes q, scales d, Q8_K: bsums. A block whose largest
- * magnitude is so small that its reciprocal scale overflows becomes zero; a block with a NaN or infinity gets d = NaN
- * and q = 0. */
-typedef void act_q8_0_fn(const float *x, int64_t n_blocks, int8_t *q, float *d);
+/* Quantises n whole blocks of 32 (Q8_0) or 256 (Q8_K) values: codes q, scales d, Q8_0: offset, Q8_K: bsums. A block
+ * whose largest magnitude is so small that its reciprocal scale overflows becomes zero; a block with a NaN or infinity
+ * gets d = NaN and q = 0. */
+typedef void act_q8_0_fn(const float *x, int64_t n_blocks, int8_t *q, float *d, int32_t *offset);
 typedef void act_q8_k_fn(const float *x, int64_t n_blocks, int8_t *q, float *d, int16_t *bsums);
 act_q8_0_fn act_q8_0_scalar, act_q8_0_avx2, act_q8_0_neon;
 act_q8_k_fn act_q8_k_scalar, act_q8_k_avx2, act_q8_k_neon;
@@ -30,8 +30,8 @@ struct quant_act_set quant_act_set(enum quant_isa isa);
 /* Tile kernels by type number; NULL where the set has none. A set that is not compiled in is an empty table. */
 enum { QUANT_TILES = QT_Q2_0 + 1 };
 typedef quant_tile_fn *quant_tile_table[QUANT_TILES];
-extern const quant_tile_table quant_tiles_scalar, quant_tiles_avx2, quant_tiles_neon, quant_tiles_neon_dotprod,
-    quant_tiles_neon_i8mm;
+extern const quant_tile_table quant_tiles_scalar, quant_tiles_avx2, quant_tiles_avx512, quant_tiles_neon,
+    quant_tiles_neon_dotprod, quant_tiles_neon_i8mm;
 /* The same in every NEON set. */
 quant_tile_fn tile_f32_neon, tile_f16_neon, tile_bf16_neon;
 

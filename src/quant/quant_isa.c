@@ -11,6 +11,7 @@ static const struct {
 } sets[QUANT_ISA_COUNT] = {
     [QUANT_SCALAR] = {"scalar", &quant_tiles_scalar, {act_q8_0_scalar, act_q8_k_scalar}},
     [QUANT_AVX2] = {"avx2", &quant_tiles_avx2, {act_q8_0_avx2, act_q8_k_avx2}},
+    [QUANT_AVX512] = {"avx512", &quant_tiles_avx512, {act_q8_0_avx2, act_q8_k_avx2}},
     [QUANT_NEON] = {"neon", &quant_tiles_neon, {act_q8_0_neon, act_q8_k_neon}},
     [QUANT_NEON_DOTPROD] = {"neon-dotprod", &quant_tiles_neon_dotprod, {act_q8_0_neon, act_q8_k_neon}},
     [QUANT_NEON_I8MM] = {"neon-i8mm", &quant_tiles_neon_i8mm, {act_q8_0_neon, act_q8_k_neon}},
@@ -25,7 +26,12 @@ const char *quant_isa_name(enum quant_isa isa)
 /* Every processor with AVX2 has the half-float conversions (F16C) too. */
 static bool processor_has(enum quant_isa isa)
 {
-    return isa == QUANT_AVX2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (isa == QUANT_AVX2) return avx2;
+    return isa == QUANT_AVX512 && avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni") &&
+           __builtin_cpu_supports("gfni");
 }
 #elif defined(__aarch64__)
 /* Bits of the kernel's list of features; elsewhere than on Linux a feature counts where the whole program may use it.

@@ -45,10 +45,15 @@ INLINE void stream_pointers(const void *base, size_t stride, int step, int n_row
     }
 }
 
-/* Fields of activation rows of whole blocks, as act_d and act_bsums give them, without a call. */
+/* Fields of activation rows of whole blocks, as act_d, act_offset and act_bsums give them, without a call. */
 INLINE const float *row_d(const uint8_t *x, int k)
 {
     return (const float *)(const void *)(x + k);
+}
+
+INLINE const int32_t *row_offset(const uint8_t *x, int k)
+{
+    return (const int32_t *)(const void *)(x + k + k / 32 * 4);
 }
 
 INLINE const int16_t *row_bsums(const uint8_t *x, int k)

@@ -159,7 +159,7 @@ static bool read_prose(struct answer *a)
             if (r == READ_ON) continue;
             const enum read_result block = block_tag_in_prose(a);
             if (block == READ_ON) return true;
-            if (r == READ_MORE || block == READ_MORE) return false;
+            if (r == READ_MORE || block == READ_MORE) break;
         }
         if (!answer_space(c)) {
             while (end < a->in.n && !answer_space(a->in.p[end]) && a->in.p[end] != '<') end++;

@@ -49,8 +49,9 @@ static void check_written(struct json_text v, json_t *meaning)
 static void check_json(const char *text, size_t n)
 {
     const struct json_text v = json_text_read(text, n);
-    /* behind a number the judge overlooks a zero byte */
-    const bool zero = n > 0 && text[n - 1] == '\0';
+    /* behind a number the judge overlooks a zero byte, which is never JSON */
+    const bool zero = n > 0 && memchr(text, '\0', n);
+    require(!zero || v.kind == JSON_TEXT_NONE);
     json_t *const meaning = zero ? NULL : json_loadb(text, n, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     require(v.kind != JSON_TEXT_NONE || !meaning);
     if (v.kind != JSON_TEXT_NONE) check_written(v, meaning);
@@ -104,7 +105,7 @@ static void check_specials(struct bpe_text text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     if (n > JSON_TEXT_DEPTH) return 0;
-    char *const exact = malloc(n + (n == 0));
+    char *const exact = calloc(n + (n == 0), 1);
     if (n > 0) memcpy(exact, data, n);
     const struct bpe_text text = {exact, n}, none = {"", 0};
     check_json(exact, n);

@@ -335,6 +335,8 @@ const struct answer_case answer_cases[] = {
      .want = CBERGEN " length"},
     {"cut right behind the block", D, .cause = CAUSE_LENGTH, .text = OPEN BERGEN SHUT, .want = CBERGEN " over calls"},
     {"a stop string ends the text", D, .cause = CAUSE_STOP_STRING, .text = "a  <", .want = "[T a] stop"},
+    {"without tools only what may be a tag is held", T, .no_tools = true, .cause = CAUSE_STOP_STRING, .text = "a \n</",
+     .want = "[R a \n] stop"},
 
     /* ---- the other family */
     {"x: reasoning and text", XT, .text = "Count.\n\n</think>\n\nFour.\n", .want = "[R Count.][T Four.\n] stop"},

@@ -26,10 +26,11 @@ static void test_layout(void **state)
     assert_int_equal(act_block(ACT_Q8_0), 32);
     assert_int_equal(act_block(ACT_Q8_K), 256);
     assert_int_equal(act_row_bytes(ACT_F32, 1000), 4032);
-    assert_int_equal(act_row_bytes(ACT_Q8_0, 1024), 1024 + 128);
+    assert_int_equal(act_row_bytes(ACT_Q8_0, 1024), 1024 + 128 + 128);
     assert_int_equal(act_row_bytes(ACT_Q8_K, 1000), 1216); /* 1024 + 16 + 128 = 1168, a multiple of 64 */
     assert_ptr_equal(act_d(ACT_Q8_0, row, 1000), row + 1024);
     assert_ptr_equal(act_d(ACT_Q8_K, row, 1000), row + 1024);
+    assert_ptr_equal(act_offset(row, 1000), row + 1024 + 128);
     assert_ptr_equal(act_bsums(row, 1000), row + 1024 + 16);
 }
 
@@ -54,6 +55,9 @@ static void test_q8_0_definition(void **state)
         for (int i = 0; i < 32; i++) max = fmaxf(max, fabsf(x[32 * b + i]));
         const float d = max / 127;
         assert_true(act_d(ACT_Q8_0, row, K)[b] == d);
+        int sum = 0;
+        for (int i = 0; i < 32; i++) sum += ((int8_t *)row)[32 * b + i];
+        assert_int_equal(act_offset(row, K)[b], -128 * sum);
         for (int i = 0; i < 32; i++) {
             const int q = (int)nearbyintf(x[32 * b + i] * (1 / d));
             assert_int_equal(((int8_t *)row)[32 * b + i], q);
@@ -85,13 +89,14 @@ static void test_q8_k_definition(void **state)
 struct quantised {
     int8_t q8_0[KP], q8_k[KP];
     float d8_0[KP / 32], d8_k[KP / 256];
+    int32_t offset[KP / 32];
     int16_t sums[KP / 16];
 };
 
 static void quantise(enum quant_isa isa, struct quantised *out)
 {
     const struct quant_act_set set = quant_act_set(isa);
-    set.q8_0(x, KP / 32, out->q8_0, out->d8_0);
+    set.q8_0(x, KP / 32, out->q8_0, out->d8_0, out->offset);
     set.q8_k(x, KP / 256, out->q8_k, out->d8_k, out->sums);
 }
 
@@ -126,7 +131,7 @@ static void test_sets_agree(void **state)
     x[40] = NAN;
     x[300] = -INFINITY;
     hash = hash * 31 + check_equal_sets();
-    assert_int_equal(hash, 0x28a2acc42fc17ac5);
+    assert_int_equal(hash, 0x560565d6157ca3f7);
 }
 
 static void test_not_finite(void **state)

@@ -361,7 +361,7 @@ static const struct dev_ops cpu_ops = {
 static const struct cpu_kernels *kernels_for(enum quant_isa isa)
 {
 #if defined(__x86_64__)
-    if (isa == QUANT_AVX2) return &cpu_kernels_avx2;
+    if (isa != QUANT_SCALAR) return &cpu_kernels_avx2;
 #elif defined(__aarch64__)
     if (isa != QUANT_SCALAR) return &cpu_kernels_neon;
 #endif
