@@ -43,7 +43,7 @@ struct ds4_options {
     const char *const *model_paths; /* a file, any shard of a split set, or several whole files */
     int n_model_paths;
     const char *backend;   /* "cpu" (NULL), "ref" */
-    const char *isa;       /* kernels of "cpu": NULL = best, or scalar, avx2, neon, neon-dotprod, neon-i8mm */
+    const char *isa;       /* kernels of "cpu": NULL = best, or scalar, avx2, avx512, neon, neon-dotprod, neon-i8mm */
     int threads;           /* 0: one per physical core */
     int prefill_chunk;     /* most rows of a prefill step; 0: 512 */
     int sessions, ctx;     /* what the memory plan counts with: sessions of ctx tokens; 0: 1 and 32768 */

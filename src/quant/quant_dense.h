@@ -4,7 +4,13 @@
 #include <string.h>
 #include "quant/quant_walk.h"
 
-enum { CHUNK = 1024, LANES = 16, MAX_ROWS = 4, MAX_COLS = 3 };
+/* Weight rows and activation rows of the largest step: as many sums as fit the registers. A file for wider ones says so
+ * before it includes this. */
+#ifndef DENSE_COLS
+#define DENSE_ROWS 2
+#define DENSE_COLS 3
+#endif
+enum { CHUNK = 1024, LANES = 16, MAX_ROWS = 4, MAX_COLS = DENSE_COLS };
 
 INLINE size_t value_bytes(enum qtype t)
 {

@@ -64,28 +64,27 @@ INLINE void sub_offsets(enum qtype t, const int16_t *bsums, int32_t at[16])
         store512(at, _mm512_mullo_epi32(_mm512_cvtepi16_epi32(load256(bsums)), _mm512_set1_epi32(-code_offset(t))));
 }
 
-/* Exact sums per row of a slab times eight activation blocks; q: their codes. */
-INLINE void slab16_sums(enum qtype t, const struct slab16 *s, const uint8_t *const q[SLAB_COLS],
+/* Exact sums per row of a slab times C activation blocks; q: their codes. */
+INLINE void slab16_sums(enum qtype t, int C, const struct slab16 *s, const uint8_t *const q[SLAB_COLS],
                         const int32_t offset[SLAB_COLS][16], __m512i total[SLAB_COLS])
 {
     const int per_scale = t == QT_Q2_K ? 64 : sub_block(t) / 4;
-    UNROLL for (int c = 0; c < SLAB_COLS; c++) total[c] = _mm512_setzero_si512();
+    UNROLL for (int c = 0; c < C; c++) total[c] = _mm512_setzero_si512();
     for (int i = 0; i < 64 / per_scale; i++) {
         __m512i sum[SLAB_COLS];
-        UNROLL for (int c = 0; c < SLAB_COLS; c++) sum[c] =
+        UNROLL for (int c = 0; c < C; c++) sum[c] =
             code_offset(t) ? _mm512_set1_epi32(offset[c][i]) : _mm512_setzero_si512();
         UNROLL for (int j = i * per_scale; j < (i + 1) * per_scale; j++)
         {
             const __m512i w = load512(s->code[j]);
-            UNROLL for (int c = 0; c < SLAB_COLS; c++) sum[c] = dot4(sum[c], w, q[c] + 4 * (size_t)j);
+            UNROLL for (int c = 0; c < C; c++) sum[c] = dot4(sum[c], w, q[c] + 4 * (size_t)j);
         }
         if (t == QT_Q2_K) {
-            UNROLL for (int c = 0; c < SLAB_COLS; c++) total[c] = sum[c];
+            UNROLL for (int c = 0; c < C; c++) total[c] = sum[c];
             return;
         }
         const __m512i scale = load512(s->scale[i]);
-        UNROLL for (int c = 0; c < SLAB_COLS; c++) total[c] =
-            _mm512_add_epi32(total[c], _mm512_mullo_epi32(sum[c], scale));
+        UNROLL for (int c = 0; c < C; c++) total[c] = _mm512_add_epi32(total[c], _mm512_mullo_epi32(sum[c], scale));
     }
 }
 
@@ -97,32 +96,40 @@ INLINE __m512 step16(enum qtype t, __m512 acc, __m512i sum, __m512i min, const s
     return _mm512_add_ps(acc, _mm512_sub_ps(v, m));
 }
 
+/* Slab times block b of C activation rows, of which the first n exist. */
+INLINE void slab16_columns(enum qtype t, int C, const struct slab16 *s, int b, int k, const uint8_t *x, size_t x_stride,
+                           int n, float (*acc)[SLAB_ROWS])
+{
+    const uint8_t *col[SLAB_COLS], *q[SLAB_COLS];
+    _Alignas(64) int32_t offset[SLAB_COLS][16];
+    __m512i sum[SLAB_COLS];
+    row_pointers(x, x_stride, 0, n, C, col);
+    UNROLL for (int c = 0; c < C; c++)
+    {
+        q[c] = col[c] + 256 * (size_t)b;
+        if (code_offset(t)) sub_offsets(t, row_bsums(col[c], k) + 16 * b, offset[c]);
+    }
+    slab16_sums(t, C, s, q, offset, sum);
+    UNROLL for (int c = 0; c < C; c++)
+    {
+        const int16_t *const bsums = row_bsums(col[c], k) + 16 * b;
+        __m512i min = _mm512_setzero_si512();
+        if (has_min(t))
+            UNROLL for (int i = 0; i < 8; i++) min =
+                _mm512_dpwssd_epi32(min, load512(s->min[i]), _mm512_set1_epi32((int)load_u32(bsums + 2 * i)));
+        const __m512 yd = _mm512_set1_ps(row_d(col[c], k)[b]);
+        _mm512_store_ps(acc[c], step16(t, _mm512_load_ps(acc[c]), sum[c], min, s, yd));
+    }
+}
+
 /* acc[n] += slab times block b of n activation rows. */
 INLINE void slab16_multiply(enum qtype t, const struct slab16 *s, int b, int k, const uint8_t *x, size_t x_stride,
                             int n, float acc[COL_CHUNK][SLAB_ROWS])
 {
-    for (int first = 0; first < n; first += SLAB_COLS) {
-        const uint8_t *col[SLAB_COLS], *q[SLAB_COLS];
-        _Alignas(64) int32_t offset[SLAB_COLS][16];
-        __m512i sum[SLAB_COLS];
-        row_pointers(x, x_stride, first, n, SLAB_COLS, col);
-        UNROLL for (int c = 0; c < SLAB_COLS; c++)
-        {
-            q[c] = col[c] + 256 * (size_t)b;
-            if (code_offset(t)) sub_offsets(t, row_bsums(col[c], k) + 16 * b, offset[c]);
-        }
-        slab16_sums(t, s, q, offset, sum);
-        UNROLL for (int c = 0; c < SLAB_COLS; c++)
-        {
-            const int16_t *const bsums = row_bsums(col[c], k) + 16 * b;
-            __m512i min = _mm512_setzero_si512();
-            if (has_min(t))
-                UNROLL for (int i = 0; i < 8; i++) min =
-                    _mm512_dpwssd_epi32(min, load512(s->min[i]), _mm512_set1_epi32((int)load_u32(bsums + 2 * i)));
-            float *const a = acc[first + c];
-            _mm512_store_ps(a, step16(t, _mm512_load_ps(a), sum[c], min, s, _mm512_set1_ps(row_d(col[c], k)[b])));
-        }
-    }
+    int c = 0;
+    for (; n - c > SLAB_COLS / 2; c += SLAB_COLS)
+        slab16_columns(t, SLAB_COLS, s, b, k, x + (size_t)c * x_stride, x_stride, n - c, acc + c);
+    if (c < n) slab16_columns(t, SLAB_COLS / 2, s, b, k, x + (size_t)c * x_stride, x_stride, n - c, acc + c);
 }
 
 #endif

@@ -38,24 +38,27 @@ INLINE __m512 step512(enum qtype t, __m512 acc, __m512i sum, __m512 dw, __m512 d
     return _mm512_add_ps(acc, _mm512_mul_ps(_mm512_mul_ps(da, dw), s));
 }
 
-INLINE void slab_columns(enum qtype t, const struct slab *s, int first, int n_blocks, const uint8_t *const x[SLAB_COLS],
-                         int k, float acc[SLAB_COLS][SLAB_ROWS])
+/* Slab times C activation rows, of which the first n exist. */
+INLINE void slab_columns(enum qtype t, int C, const struct slab *s, int first, int n_blocks, int k, const uint8_t *x,
+                         size_t x_stride, int n, float (*acc)[SLAB_ROWS])
 {
+    const uint8_t *col[SLAB_COLS];
     __m512 v[SLAB_COLS];
-    UNROLL for (int c = 0; c < SLAB_COLS; c++) v[c] = _mm512_load_ps(acc[c]);
+    row_pointers(x, x_stride, 0, n, C, col);
+    UNROLL for (int c = 0; c < C; c++) v[c] = _mm512_load_ps(acc[c]);
     for (int b = 0; b < n_blocks; b++) {
         __m512i sum[SLAB_COLS];
-        UNROLL for (int c = 0; c < SLAB_COLS; c++) sum[c] = _mm512_set1_epi32(row_offset(x[c], k)[first + b]);
+        UNROLL for (int c = 0; c < C; c++) sum[c] = _mm512_set1_epi32(row_offset(col[c], k)[first + b]);
         UNROLL for (int j = 0; j < 8; j++)
         {
             const __m512i w = load512(s->code[b][j]);
-            UNROLL for (int c = 0; c < SLAB_COLS; c++) sum[c] = dot4(sum[c], w, x[c] + 32 * (first + b) + 4 * j);
+            UNROLL for (int c = 0; c < C; c++) sum[c] = dot4(sum[c], w, col[c] + 32 * (first + b) + 4 * j);
         }
         const __m512 dw = _mm512_load_ps(s->d[b]);
-        UNROLL for (int c = 0; c < SLAB_COLS; c++) v[c] =
-            step512(t, v[c], sum[c], dw, _mm512_set1_ps(row_d(x[c], k)[first + b]));
+        UNROLL for (int c = 0; c < C; c++) v[c] =
+            step512(t, v[c], sum[c], dw, _mm512_set1_ps(row_d(col[c], k)[first + b]));
     }
-    UNROLL for (int c = 0; c < SLAB_COLS; c++) _mm512_store_ps(acc[c], v[c]);
+    UNROLL for (int c = 0; c < C; c++) _mm512_store_ps(acc[c], v[c]);
 }
 
 INLINE void rows_slab(enum qtype t, int k, const uint8_t *const row[SLAB_ROWS], const uint8_t *x, size_t x_stride,
@@ -65,13 +68,13 @@ INLINE void rows_slab(enum qtype t, int k, const uint8_t *const row[SLAB_ROWS], 
     memset(acc, 0, COL_CHUNK * sizeof acc[0]);
     for (int first = 0; first < k / 32; first += SPAN) {
         const int n_blocks = k / 32 - first < SPAN ? k / 32 - first : SPAN;
+        int c = 0;
         prefetch_slab(row, (size_t)(first + SPAN) * block_bytes(t), SPAN * block_bytes(t));
         slab_fill(t, row, first, n_blocks, &s);
-        for (int c = 0; c < n; c += SLAB_COLS) {
-            const uint8_t *cols[SLAB_COLS];
-            row_pointers(x, x_stride, c, n, SLAB_COLS, cols);
-            slab_columns(t, &s, first, n_blocks, cols, k, acc + c);
-        }
+        for (; n - c > SLAB_COLS / 2; c += SLAB_COLS)
+            slab_columns(t, SLAB_COLS, &s, first, n_blocks, k, x + (size_t)c * x_stride, x_stride, n - c, acc + c);
+        if (c < n)
+            slab_columns(t, SLAB_COLS / 2, &s, first, n_blocks, k, x + (size_t)c * x_stride, x_stride, n - c, acc + c);
     }
 }
 

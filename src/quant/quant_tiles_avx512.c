@@ -3,7 +3,7 @@
 #include "quant/quant_avx512.h"
 
 const quant_tile_table quant_tiles_avx512 = {
-    [QT_F32] = tile_f32_avx2,     [QT_F16] = tile_f16_avx2,           [QT_BF16] = tile_bf16_avx2,
+    [QT_F32] = tile_f32_avx512,   [QT_F16] = tile_f16_avx512,         [QT_BF16] = tile_bf16_avx512,
     [QT_Q8_0] = tile_q8_0_avx512, [QT_Q4_0] = tile_q4_0_avx512,       [QT_MXFP4] = tile_mxfp4_avx512,
     [QT_Q2_K] = tile_q2_k_avx512, [QT_Q4_K] = tile_q4_k_avx512,       [QT_Q5_K] = tile_q5_k_avx512,
     [QT_Q6_K] = tile_q6_k_avx512, [QT_IQ2_XXS] = tile_iq2_xxs_avx512,

@@ -1,0 +1,53 @@
+/* AVX-512 tiles of F32, F16 and BF16 weights (activations ACT_F32): the sixteen striped lanes of an output are one
+ * vector (docs/numerics.md, lanes16). */
+#ifdef __AVX512VNNI__
+#include "quant/quant_avx512.h"
+#define DENSE_ROWS 4
+#define DENSE_COLS 6
+#include "quant/quant_dense.h"
+
+/* Sixteen weights as floats. */
+INLINE __m512 widen16(enum qtype t, const uint8_t *w)
+{
+    if (t == QT_F32) return _mm512_loadu_ps(w);
+    const __m256i h = load256(w);
+    if (t == QT_F16) return _mm512_cvtph_ps(h);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
+}
+
+struct lanes {
+    __m512 all;
+};
+
+INLINE struct lanes lanes_zero(void)
+{
+    return (struct lanes){_mm512_setzero_ps()};
+}
+
+/* Sixteen positions of R weight rows and C activation rows. */
+INLINE void multiply16(enum qtype t, int R, int C, const uint8_t *const *w, const uint8_t *const *x, int at,
+                       struct lanes acc[MAX_ROWS][MAX_COLS])
+{
+    __m512 v[MAX_ROWS];
+    UNROLL for (int r = 0; r < R; r++) v[r] = widen16(t, w[r] + value_bytes(t) * (size_t)at);
+    UNROLL for (int c = 0; c < C; c++)
+    {
+        const __m512 a = _mm512_loadu_ps(x[c] + 4 * (size_t)at);
+        UNROLL for (int r = 0; r < R; r++) acc[r][c].all = _mm512_fmadd_ps(v[r], a, acc[r][c].all);
+    }
+}
+
+INLINE float lane_tree(struct lanes v)
+{
+    const __m256 s8 = _mm256_add_ps(_mm512_castps512_ps256(v.all), _mm512_extractf32x8_ps(v.all, 1));
+    const __m128 s4 = _mm_add_ps(_mm256_castps256_ps128(s8), _mm256_extractf128_ps(s8, 1));
+    const __m128 s2 = _mm_add_ps(s4, _mm_movehl_ps(s4, s4));
+    return _mm_cvtss_f32(_mm_add_ss(s2, _mm_movehdup_ps(s2)));
+}
+
+#include "quant/quant_dense.inc"
+
+QUANT_TILE(tile_f32_avx512, tile, QT_F32)
+QUANT_TILE(tile_f16_avx512, tile, QT_F16)
+QUANT_TILE(tile_bf16_avx512, tile, QT_BF16)
+#endif
