@@ -187,6 +187,7 @@ int ds4_session_commit(ds4_session *s, int n_keep, struct ds4_error *e);
 /* Snapshot in memory: everything a session needs to go on, for an engine of the same model file, backend and options.
  */
 int ds4_session_snapshot(ds4_session *s, void **data, size_t *n, struct ds4_error *e); /* ds4_free */
+uint64_t ds4_session_bytes(const ds4_session *s); /* of a snapshot now */
 int ds4_session_restore(ds4_session *s, const void *data, size_t n, struct ds4_error *e);
 void ds4_free(void *p);
 

@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "base/program.h"
 #include "base/str.h"
-#include "failure.h"
-#include "token_list.h"
+#include "common/failure.h"
+#include "common/token_list.h"
 #include "turn.h"
 
 /* ---------------------------------------------------------------- thinking */

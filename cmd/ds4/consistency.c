@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/mem.h"
-#include "failure.h"
-#include "json_text.h"
-#include "token_list.h"
+#include "common/failure.h"
+#include "common/json_text.h"
+#include "common/token_list.h"
 
 enum { TOP = 10 };
 

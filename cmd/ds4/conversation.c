@@ -1,9 +1,9 @@
 #include "conversation.h"
 #include <stdio.h>
-#include "failure.h"
+#include "common/failure.h"
 #include "resume.h"
 #include "terminal.h"
-#include "token_list.h"
+#include "common/token_list.h"
 #include "turn.h"
 
 int conversation_begin(struct conversation *c, ds4_engine *g, const struct options *o, struct ds4_error *e)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
-#include "failure.h"
-#include "token_list.h"
+#include "common/failure.h"
+#include "common/token_list.h"
 
 void diagnose_tokens(const ds4_engine *g, const struct ds4_tokens *t)
 {

@@ -6,8 +6,8 @@
 #include "base/pool.h"
 #include "base/str.h"
 #include "base/sysinfo.h"
-#include "doctor_measure.h"
-#include "failure.h"
+#include "common/measure.h"
+#include "common/failure.h"
 
 static void line(const char *name, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void line(const char *name, const char *fmt, ...)

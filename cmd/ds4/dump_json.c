@@ -2,9 +2,9 @@
 #include "dump_json.h"
 #include <string.h>
 #include "base/file.h"
-#include "failure.h"
-#include "json_text.h"
-#include "token_list.h"
+#include "common/failure.h"
+#include "common/json_text.h"
+#include "common/token_list.h"
 
 static void put_token(struct str *out, const ds4_engine *g, int32_t id)
 {
@@ -53,11 +53,8 @@ static void put_logits(struct str *out, const ds4_engine *g, const struct option
     str_puts(out, ",\n  \"argmax_logit\": ");
     json_float(out, (double)logits[top]);
     str_puts(out, ",\n  \"logits\": [");
-    for (int i = 0; i < info.n_vocab; i++) {
-        str_puts(out, !i ? "\n    " : i % 8 ? ", " : ",\n    ");
-        json_float(out, (double)logits[i]);
-    }
-    str_puts(out, "\n  ]\n}\n");
+    json_floats(out, logits, info.n_vocab);
+    str_puts(out, "]\n}\n");
 }
 
 int dump_logits(ds4_engine *g, ds4_session *s, const struct options *o, const struct ds4_tokens *prompt,

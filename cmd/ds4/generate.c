@@ -5,10 +5,10 @@
 #include <string.h>
 #include "answer.h"
 #include "base/clock.h"
-#include "failure.h"
+#include "common/failure.h"
 #include "progress.h"
 #include "terminal.h"
-#include "token_list.h"
+#include "common/token_list.h"
 
 /* A prefill that can be interrupted: also by a SIGINT that came before there was something to cancel. */
 struct watched {

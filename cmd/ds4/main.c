@@ -10,14 +10,14 @@
 #include "diagnose.h"
 #include "doctor.h"
 #include "dump_json.h"
-#include "failure.h"
+#include "common/failure.h"
 #include "generate.h"
 #include "options.h"
 #include "perplexity.h"
 #include "resume.h"
 #include "talk.h"
 #include "terminal.h"
-#include "token_list.h"
+#include "common/token_list.h"
 #include "turn.h"
 
 /* Appends the tokens of the prompt as they are sent: plain, rendered already, or put into the chat frame. */

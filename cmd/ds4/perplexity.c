@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include "base/file.h"
 #include "base/mem.h"
-#include "failure.h"
+#include "common/failure.h"
 
 enum { CONTEXT = 32, PROGRESS = 256 };
 

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/program.h"
-#include "failure.h"
+#include "common/failure.h"
 #include "generate.h"
 
 /* Whether there is something by that name; what cannot be looked at is an error of opening it. */

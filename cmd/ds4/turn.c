@@ -1,7 +1,7 @@
 #include "turn.h"
 #include <stdint.h>
 #include <string.h>
-#include "token_list.h"
+#include "common/token_list.h"
 
 /* ---------------------------------------------------------------- the text that asks for an effort */
 

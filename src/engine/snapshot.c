@@ -29,6 +29,12 @@ static uint64_t checksum_of(const unsigned char *p, size_t n)
 
 /* ---------------------------------------------------------------- taking */
 
+uint64_t ds4_session_bytes(const ds4_session *s)
+{
+    const struct session_sizes sizes = session_sizes(s);
+    return session_parts(&sizes, sizeof(struct snapshot_header)).end;
+}
+
 int ds4_session_snapshot(ds4_session *s, void **data, size_t *n, struct ds4_error *e)
 {
     struct err err = {0};

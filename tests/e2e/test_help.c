@@ -20,19 +20,38 @@
 #define DS4    TEST_BUILD "/ds4"
 #define GGUF   TEST_BUILD "/ds4-gguf"
 #define SERVER TEST_BUILD "/ds4-server"
+#define BENCH  TEST_BUILD "/ds4-bench"
 
-static const char *const programs[] = {DS4, GGUF, SERVER};
+static const char *const programs[] = {DS4, GGUF, SERVER, BENCH};
 enum { N_PROGRAMS = sizeof programs / sizeof programs[0] };
 
 /* Every page of every program, as words behind it. */
 static const struct {
     const char *program, *words;
 } pages[] = {
-    {DS4, "--help"},          {DS4, "--help all"},        {DS4, "--help runtime"},    {DS4, "--help prompt"},
-    {DS4, "--help sampling"}, {DS4, "--help sessions"},   {DS4, "--help commands"},   {DS4, "--help diagnostics"},
-    {DS4, "--help status"},   {GGUF, "--help"},           {GGUF, "--help all"},       {GGUF, "--help convert"},
-    {GGUF, "--help inspect"}, {GGUF, "--help synth"},     {GGUF, "--help status"},    {SERVER, "--help"},
-    {SERVER, "--help all"},   {SERVER, "--help serving"}, {SERVER, "--help network"},
+    {DS4, "--help"},
+    {DS4, "--help all"},
+    {DS4, "--help runtime"},
+    {DS4, "--help prompt"},
+    {DS4, "--help sampling"},
+    {DS4, "--help sessions"},
+    {DS4, "--help commands"},
+    {DS4, "--help diagnostics"},
+    {DS4, "--help status"},
+    {GGUF, "--help"},
+    {GGUF, "--help all"},
+    {GGUF, "--help convert"},
+    {GGUF, "--help inspect"},
+    {GGUF, "--help synth"},
+    {GGUF, "--help status"},
+    {SERVER, "--help"},
+    {SERVER, "--help all"},
+    {SERVER, "--help serving"},
+    {SERVER, "--help network"},
+    {BENCH, "--help"},
+    {BENCH, "--help all"},
+    {BENCH, "--help measuring"},
+    {BENCH, "--help results"},
 };
 enum { N_PAGES = sizeof pages / sizeof pages[0] };
 
@@ -592,10 +611,12 @@ static void installation(void **state)
         "%s DESTDIR='%s/a b' install 2>&1 && cd '%s/a b' && find * -type f | sort && usr/bin/ds4 --help | head -1 && "
         "head -2 usr/share/man/man1/ds4-gguf.1",
         make, folder, folder);
-    expect_equal(str_c(&said),
-                 "usr/bin/ds4\nusr/bin/ds4-gguf\nusr/bin/ds4-server\nusr/share/man/man1/ds4-gguf.1\n"
-                 "usr/share/man/man1/ds4-server.1\nusr/share/man/man1/ds4.1\n"
-                 "ds4 - talk to a big mixture-of-experts model\n.TH DS4\\-GGUF 1\n.nh\n");
+    expect_equal(
+        str_c(&said),
+        "usr/bin/ds4\nusr/bin/ds4-bench\nusr/bin/ds4-gguf\nusr/bin/ds4-server\nusr/share/man/man1/ds4-bench.1\n"
+        "usr/share/man/man1/ds4-gguf.1\n"
+        "usr/share/man/man1/ds4-server.1\nusr/share/man/man1/ds4.1\n"
+        "ds4 - talk to a big mixture-of-experts model\n.TH DS4\\-GGUF 1\n.nh\n");
     output(&said, "%s DESTDIR='%s/a b' uninstall 2>&1 && find '%s/a b' -type f", make, folder, folder);
     expect_equal(str_c(&said), "");
     temp_remove(folder);

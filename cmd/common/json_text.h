@@ -8,5 +8,7 @@
 void json_string(struct str *out, const char *bytes, size_t n);
 /* Nine digits, which give a float back exactly; null if it is not finite, which JSON cannot say. */
 void json_float(struct str *out, double v);
+/* Many of them, eight a line, without brackets. */
+void json_floats(struct str *out, const float *v, int n);
 
 #endif

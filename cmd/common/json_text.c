@@ -40,3 +40,12 @@ void json_float(struct str *out, double v)
     else
         str_puts(out, "null");
 }
+
+void json_floats(struct str *out, const float *v, int n)
+{
+    for (int i = 0; i < n; i++) {
+        str_puts(out, !i ? "\n    " : i % 8 ? ", " : ",\n    ");
+        json_float(out, (double)v[i]);
+    }
+    str_puts(out, "\n  ");
+}

@@ -1,5 +1,5 @@
 /* Loops that read and multiply, and their clock. */
-#include "doctor_measure.h"
+#include "measure.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-static const double measure_s = 0.3;
+static const double measure_s = 0.15;
 enum { LEAST_PASSES = 3 };
 
 /* Seconds of the fastest pass. */
@@ -30,7 +30,8 @@ static double best_pass(struct pool *p, void (*task)(void *arg, int task, int th
 enum { PIECE_WORDS = 1 << 17, LANES = 8 }; /* a task reads 1 MiB */
 
 struct memory_work {
-    uint64_t *words;
+    uint64_t *words; /* to write, or NULL */
+    const uint64_t *read;
     uint64_t *sum; /* [tasks] so that reading cannot be left out */
 };
 
@@ -44,7 +45,7 @@ static void write_piece(void *arg, int task, int thread)
 static void read_piece(void *arg, int task, int thread)
 {
     const struct memory_work *w = arg;
-    const uint64_t *p = w->words + (size_t)task * PIECE_WORDS;
+    const uint64_t *p = w->read + (size_t)task * PIECE_WORDS;
     uint64_t s[LANES] = {0}, sum = 0;
     for (size_t i = 0; i < PIECE_WORDS; i += LANES)
         for (int j = 0; j < LANES; j++) s[j] += p[i + (size_t)j];
@@ -52,21 +53,26 @@ static void read_piece(void *arg, int task, int thread)
     w->sum[task] = sum;
 }
 
+int measure_reading(struct pool *p, const void *bytes, uint64_t n, double *bytes_per_s, struct err *e)
+{
+    const uint64_t piece = PIECE_WORDS * sizeof(uint64_t);
+    const int tasks = (int)(n / piece);
+    struct memory_work w = {.read = bytes, .sum = mem_try((size_t)(tasks + 1) * sizeof *w.sum)};
+    if (!w.sum) return err_set(e, ERR_MEMORY, "too little memory is free");
+    if (tasks) *bytes_per_s = (double)((uint64_t)tasks * piece) / best_pass(p, read_piece, &w, tasks);
+    mem_free(w.sum);
+    return tasks ? 0 : err_set(e, ERR_LIMIT, "%llu bytes are too few to measure with", (unsigned long long)n);
+}
+
 int measure_memory(struct pool *p, uint64_t bytes, double *bytes_per_s, struct err *e)
 {
     const uint64_t piece = PIECE_WORDS * sizeof(uint64_t);
     const int n = (int)(bytes / piece);
-    struct memory_work w = {.words = mem_try_aligned((size_t)n * piece, 4096),
-                            .sum = mem_try((size_t)n * sizeof *w.sum)};
-    int rc = 0;
-    if (n && w.words && w.sum) {
-        pool_run(p, write_piece, &w, n);
-        *bytes_per_s = (double)((uint64_t)n * piece) / best_pass(p, read_piece, &w, n);
-    } else {
-        rc = err_set(e, ERR_MEMORY, "too little memory is free");
-    }
+    struct memory_work w = {.words = mem_try_aligned((size_t)n * piece, 4096)};
+    if (!n || !w.words) return err_set(e, ERR_MEMORY, "too little memory is free");
+    pool_run(p, write_piece, &w, n);
+    const int rc = measure_reading(p, w.words, (uint64_t)n * piece, bytes_per_s, e);
     mem_free(w.words);
-    mem_free(w.sum);
     return rc;
 }
 
@@ -121,6 +127,40 @@ int measure_products(struct pool *p, enum quant_isa isa, double *per_s, struct e
     mem_free(b.x);
     mem_free(b.out);
     return rc;
+}
+
+/* ---------------------------------------------------------------- peaks */
+
+enum { PEAK_ROUNDS = 1 << 16 };
+
+struct peak_work {
+    peak_fn *loop;
+    struct peak_sum {
+        _Alignas(64) volatile float sink;
+        int64_t products;
+    } * thread; /* [threads] */
+};
+
+static void spin(void *arg, int task, int thread)
+{
+    const struct peak_work *w = arg;
+    w->thread[thread].products = w->loop(PEAK_ROUNDS, &w->thread[thread].sink);
+}
+
+int measure_peak(struct pool *p, enum quant_isa isa, enum peak_kind kind, double *per_s, struct err *e)
+{
+    const int threads = pool_threads(p), n = 4 * threads;
+    struct peak_work w = {.loop = peak_loop(isa, kind),
+                          .thread = mem_try_aligned((size_t)threads * sizeof *w.thread, 64)};
+    if (!w.thread) return err_set(e, ERR_MEMORY, "too little memory is free");
+    for (int i = 0; i < threads; i++) w.thread[i].sink = 0, w.thread[i].products = 0;
+    const double t = best_pass(p, spin, &w, n);
+    int64_t each = 0;
+    for (int i = 0; i < threads; i++)
+        if (w.thread[i].products) each = w.thread[i].products;
+    *per_s = (double)(n * each) / t;
+    mem_free(w.thread);
+    return 0;
 }
 
 /* ---------------------------------------------------------------- disk */

@@ -1,14 +1,19 @@
 /* Speeds of the machine, measured in well under a second each (the disk: two). All use the threads of the pool. */
-#ifndef DOCTOR_MEASURE_H
-#define DOCTOR_MEASURE_H
+#ifndef MEASURE_H
+#define MEASURE_H
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/err.h"
 #include "base/pool.h"
+#include "peak.h"
 #include "quant/quant.h"
 
 /* Bytes per second of reading memory that no cache holds: the best of several passes over one block of bytes. */
 int measure_memory(struct pool *p, uint64_t bytes, double *bytes_per_s, struct err *e);
+/* The same of bytes that exist already: n > 0 at p, which stay as they are. */
+int measure_reading(struct pool *p, const void *bytes, uint64_t n, double *bytes_per_s, struct err *e);
+/* Multiply-adds per second without any memory: no kernel is faster. */
+int measure_peak(struct pool *p, enum quant_isa isa, enum peak_kind kind, double *per_s, struct err *e);
 /* Multiply-adds per second of Q8_0 weights with many rows of 8-bit activations, everything in the caches: what bounds a
  * prompt, where memory bounds an answer. */
 int measure_products(struct pool *p, enum quant_isa isa, double *per_s, struct err *e);

@@ -1,0 +1,10 @@
+/* The loops of the kernel sets. */
+#ifndef PEAK_INTERNAL_H
+#define PEAK_INTERNAL_H
+#include "peak.h"
+
+/* Independent sums, so that none waits for another one. */
+enum { PEAK_CHAINS = 12 };
+peak_fn peak_int8_avx2, peak_f32_avx2, peak_int8_avx512, peak_f32_avx512;
+
+#endif

@@ -1,0 +1,146 @@
+/* Decoding goes on in copies of the history at a frontier, which share its rows and are dropped afterwards. */
+#include "bench.h"
+#include <string.h>
+#include "base/clock.h"
+#include "base/mem.h"
+#include "common/failure.h"
+#include "frontier_logits.h"
+
+struct decoding {
+    ds4_session **session; /* [n] */
+    int32_t *next;         /* [n] */
+    int n, n_vocab;
+    const ds4_engine *engine;
+};
+
+/* The most probable token that does not end an answer. */
+static int32_t likeliest(const struct decoding *d, const float *logits)
+{
+    int32_t best = -1;
+    for (int32_t id = 0; id < d->n_vocab; id++)
+        if ((best < 0 || logits[id] > logits[best]) && !ds4_token_is_stop(d->engine, id)) best = id;
+    return best;
+}
+
+/* One token more in every session. */
+static int step(const struct bench *b, struct decoding *d, struct ds4_error *e)
+{
+    for (int i = 0; i < d->n; i++) {
+        const int at = ds4_session_length(d->session[i]);
+        d->next[i] = b->o->teacher_forced ? b->text.p[at] : likeliest(d, ds4_session_logits(d->session[i]));
+        const int rc = ds4_session_submit(d->session[i], &d->next[i], 1, e);
+        if (rc) return rc;
+    }
+    int rc;
+    while ((rc = ds4_engine_step(b->engine, e)) > 0) continue;
+    for (int i = 0; i < d->n && rc == 0; i++) {
+        int done;
+        if (ds4_session_collect(d->session[i], &done, e) != DS4_DONE) rc = e->code ? e->code : DS4_E_DEVICE;
+    }
+    return rc;
+}
+
+static int measure_steps(const struct bench *b, struct decoding *d, struct bench_row *row, struct ds4_error *e)
+{
+    const int n = b->o->n_tokens;
+    const double start = clock_s();
+    double first = start;
+    for (int i = 0; i < n; i++) {
+        const int rc = step(b, d, e);
+        if (rc) return rc;
+        if (i == 0) first = clock_s();
+    }
+    const double end = clock_s();
+    row->gen_tokens = n * d->n;
+    row->gen_tps = row->gen_tokens / (end - start);
+    row->gen_first_ms = (first - start) * 1e3;
+    row->gen_steady_tokens = (n - 1) * d->n;
+    row->gen_steady_tps = n > 1 ? row->gen_steady_tokens / (end - first) : 0;
+    return 0;
+}
+
+static int measure_decode(const struct bench *b, ds4_session *s, struct bench_row *row, struct ds4_error *e)
+{
+    struct ds4_model_info info;
+    ds4_engine_info(b->engine, &info);
+    struct decoding d = {.n_vocab = info.n_vocab, .engine = b->engine};
+    const size_t n = (size_t)b->o->sessions;
+    d.session = mem_alloc(n * sizeof *d.session);
+    d.next = mem_alloc(n * sizeof *d.next);
+    int rc = 0;
+    for (; d.n < b->o->sessions && !rc; d.n += !rc) rc = ds4_session_fork(s, &d.session[d.n], e);
+    if (!rc) rc = measure_steps(b, &d, row, e);
+    for (int i = 0; i < d.n; i++) ds4_session_free(d.session[i]);
+    mem_free(d.session);
+    mem_free(d.next);
+    return rc;
+}
+
+/* ---------------------------------------------------------------- frontiers */
+
+static void progress(void *arg, int done, int total)
+{
+    fprintf(stderr, "ds4-bench: %d of %d tokens read\n", done, total);
+}
+
+static int measure_prefill(const struct bench *b, ds4_session *s, int frontier, struct bench_row *row,
+                           struct ds4_error *e)
+{
+    const int before = ds4_session_length(s);
+    const double start = clock_s();
+    const int rc = ds4_session_sync(s, b->text.p, frontier, progress, NULL, NULL, e);
+    row->ctx_tokens = frontier;
+    row->prefill_tokens = frontier - before;
+    row->prefill_tps = row->prefill_tokens / (clock_s() - start);
+    return rc;
+}
+
+static int measure_machine(const struct bench *b, struct ds4_error *e)
+{
+    struct err err = {0};
+    return machine_measure(b->machine, &err) ? failure_of(e, &err) : 0;
+}
+
+/* Decoding one token reads the active weights at least once, whatever else it does. */
+static void say_share(const struct bench *b, const struct bench_row *row)
+{
+    struct ds4_memory_plan plan;
+    ds4_engine_plan(b->engine, &plan);
+    fprintf(stderr, "ds4-bench: ctx %d: prefill %.2f t/s", row->ctx_tokens, row->prefill_tps);
+    if (row->gen_tokens)
+        fprintf(stderr, ", decode %.2f t/s: %.3f GB of weights a step, %.1f %% of the memory's speed", row->gen_tps,
+                (double)plan.active * 1e-9,
+                100 * row->gen_tps / b->o->sessions * (double)plan.active / b->machine->read.most);
+    fputc('\n', stderr);
+}
+
+static int measure_frontier(const struct bench *b, ds4_session *s, int frontier, struct bench_rows *rows,
+                            struct ds4_error *e)
+{
+    struct bench_row row = {0};
+    int rc = measure_prefill(b, s, frontier, &row, e);
+    if (!rc && b->o->dump_logits_dir) rc = frontier_logits(b, s, e);
+    if (!rc) rc = measure_machine(b, e);
+    if (!rc && b->o->n_tokens) rc = measure_decode(b, s, &row, e);
+    if (rc) return rc;
+    row.kvcache_bytes = ds4_session_bytes(s);
+    bench_rows_add(rows, &row);
+    bench_row_print(b->csv, &row);
+    say_share(b, &row);
+    return 0;
+}
+
+int bench_run(const struct bench *b, struct bench_rows *rows, struct ds4_error *e)
+{
+    ds4_session *s;
+    int rc = ds4_session_create(b->engine, b->o->ctx_alloc, &s, e);
+    if (rc) return rc;
+    bench_row_header(b->csv);
+    rc = measure_machine(b, e);
+    for (int f = frontiers_next(&b->o->frontiers, 0); f && !rc; f = frontiers_next(&b->o->frontiers, f))
+        rc = measure_frontier(b, s, f, rows, e);
+    if (!rc) rc = measure_machine(b, e);
+    ds4_session_free(s);
+    if (!rc) machine_print(stderr, b->machine);
+    return rc;
+}

@@ -1,0 +1,62 @@
+#include "machine.h"
+#include <string.h>
+#include "base/sysinfo.h"
+
+enum { READ_BYTES = 1 << 30 };
+
+int machine_open(struct machine *m, const char *model_file, int threads, const char *isa, struct err *e)
+{
+    *m = (struct machine){.isa = QUANT_SCALAR};
+    for (int i = 0; i < QUANT_ISA_COUNT; i++)
+        if (isa && !strcmp(quant_isa_name((enum quant_isa)i), isa)) m->isa = (enum quant_isa)i;
+    int rc = file_map_open(model_file, &m->weights, e);
+    if (!rc) rc = pool_create(threads, &m->pool, e);
+    if (rc) machine_close(m);
+    return rc;
+}
+
+void machine_close(struct machine *m)
+{
+    pool_free(m->pool);
+    file_map_close(m->weights);
+    *m = (struct machine){0};
+}
+
+static void take(const struct machine *m, struct machine_speed *s, double v)
+{
+    if (!m->n || v < s->least) s->least = v;
+    if (!m->n || v > s->most) s->most = v;
+}
+
+/* The last part of the file: weights, and of a large one not what a cache holds. */
+static int measure_weights(const struct machine *m, double *v, struct err *e)
+{
+    const uint64_t size = file_map_size(m->weights), n = size < READ_BYTES ? size : READ_BYTES;
+    const uint64_t from = (size - n) / 4096 * 4096;
+    return measure_reading(m->pool, file_map_data(m->weights) + from, n, v, e);
+}
+
+int machine_measure(struct machine *m, struct err *e)
+{
+    double v;
+    int rc = measure_weights(m, &v, e);
+    if (!rc) take(m, &m->read, v);
+    for (int k = 0; k < PEAK_KINDS && !rc; k++) {
+        rc = measure_peak(m->pool, m->isa, (enum peak_kind)k, &v, e);
+        if (!rc) take(m, &m->peak[k], v);
+    }
+    if (!rc) m->n++;
+    return rc;
+}
+
+void machine_print(FILE *out, const struct machine *m)
+{
+    struct sysinfo s;
+    sysinfo_read("", &s);
+    fprintf(out,
+            "machine: %d threads on %d cores, %s; memory read %.2f GB/s (%.2f to %.2f in %d measurements); peaks in "
+            "thousand million multiply-adds/s: int8 %.1f (from %.1f), f32 %.1f (from %.1f)\n",
+            pool_threads(m->pool), s.cores ? s.cores : s.processors, quant_isa_name(m->isa), m->read.most * 1e-9,
+            m->read.least * 1e-9, m->read.most * 1e-9, m->n, m->peak[PEAK_INT8].most * 1e-9,
+            m->peak[PEAK_INT8].least * 1e-9, m->peak[PEAK_F32].most * 1e-9, m->peak[PEAK_F32].least * 1e-9);
+}

@@ -1,0 +1,28 @@
+/* What the machine can do, measured again and again between the model's own measurements: the best of it is the limit,
+ * and how far it lies apart says how quiet the machine was. */
+#ifndef MACHINE_H
+#define MACHINE_H
+#include <stdio.h>
+#include "base/file.h"
+#include "common/measure.h"
+
+struct machine_speed {
+    double least, most; /* per second */
+};
+
+struct machine {
+    struct pool *pool;
+    struct file_map *weights; /* memory of the model's file, which the engine maps too */
+    enum quant_isa isa;
+    int n; /* measurements */
+    struct machine_speed read, peak[PEAK_KINDS];
+};
+
+/* threads, isa: those of the engine. */
+int machine_open(struct machine *m, const char *model_file, int threads, const char *isa, struct err *e);
+void machine_close(struct machine *m);
+int machine_measure(struct machine *m, struct err *e); /* about a second */
+/* The line "machine: ...". */
+void machine_print(FILE *out, const struct machine *m);
+
+#endif
