@@ -108,9 +108,10 @@ static void advice(const struct ds4_engine *g, struct str *out)
     if (base > p->available) {
         str_puts(out, "a smaller quantisation of the model would help");
         if (!g->page_weights)
-            str_puts(out, ", or to page the weights (they are then read from disk again and again: slow)");
+            str_puts(out,
+                     ", or to page the weights (--page-weights: they are then read from disk again and again, slowly)");
         else
-            str_puts(out, ", or a smaller prefill chunk");
+            str_puts(out, ", or a smaller --prefill-chunk");
         return;
     }
     const int ctx = fitting_ctx(g);

@@ -150,7 +150,7 @@ int deepseek4_scratch_create(const void *model, int n_rows, int n_segments, void
         return 0;
     }
     deepseek4_scratch_free(y);
-    return err_set(e, ERR_MEMORY, "out of memory for the scratch rows of %d-row steps; use a smaller prefill chunk",
+    return err_set(e, ERR_MEMORY, "out of memory for the scratch rows of %d-row steps; use a smaller --prefill-chunk",
                    n_rows);
 }
 
