@@ -14,65 +14,16 @@
 #include "../support/engine_kit.h"
 #include "../support/http_kit.h"
 #include "../support/serve_kit.h"
-#include "../support/shell_run.h"
-#include "../support/temp_files.h"
-
-struct running {
-    struct shell_child child;
-    int port;
-    char script[TEMP_PATH];
-};
-
-static void write_script(char path[TEMP_PATH], const char *lines)
-{
-    temp_file(path);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(lines, f);
-    fclose(f);
-}
-
-static void start_with(struct running *s, const char *what, const char *options)
-{
-    char command[1024], port[20];
-    snprintf(command, sizeof command, TEST_BUILD "/ds4-server %s --port 0 %s", what, options);
-    shell_start(&s->child, command);
-    if (!shell_await_line(&s->child, "listening on http://127.0.0.1:", port, sizeof port))
-        fail_msg("%s: %s", command, str_c(&s->child.said));
-    s->port = atoi(port);
-}
-
-static void start(struct running *s, const char *lines, const char *options)
-{
-    char what[TEMP_PATH + 20];
-    write_script(s->script, lines);
-    snprintf(what, sizeof what, "--scripted %s", s->script);
-    start_with(s, what, options);
-}
-
-/* Waits for its end. */
-static void ended(struct running *s, int status)
-{
-    const int got = shell_end(&s->child);
-    if (got != status) fail_msg("%d instead of %d: %s", got, status, str_c(&s->child.said));
-    str_free(&s->child.said);
-    temp_remove(s->script);
-}
-
-static void stop(struct running *s)
-{
-    kill(s->child.pid, SIGTERM);
-    ended(s, 0);
-}
+#include "../support/server_run.h"
 
 #define JSON_TYPE "Content-Type: application/json\r\n"
 
-static void post(const struct running *s, const char *path, const char *body, struct http_answer *a)
+static void post(const struct server_run *s, const char *path, const char *body, struct http_answer *a)
 {
     http_client_ask_at(s->port, "POST", path, JSON_TYPE, body, a);
 }
 
-static void get(const struct running *s, const char *path, struct http_answer *a)
+static void get(const struct server_run *s, const char *path, struct http_answer *a)
 {
     http_client_ask_at(s->port, "GET", path, "", NULL, a);
 }
@@ -91,24 +42,24 @@ static void has(const struct http_answer *a, int status, const char *part)
 static void test_wrong_use(void **state)
 {
     char script[TEMP_PATH], command[300];
-    struct running s;
+    struct server_run s;
     shell_expect(TEST_BUILD "/ds4-server 2>&1", 2, "-m FILE");
     shell_expect(TEST_BUILD "/ds4-server --scripted a -m b 2>&1", 2, "one of");
     shell_expect(TEST_BUILD "/ds4-server --scripted /does/not/exist 2>&1", 2, "/does/not/exist");
     shell_expect(TEST_BUILD "/ds4-server --scripted a --sessions 0 2>&1", 2, "--sessions");
     shell_expect(TEST_BUILD "/ds4-server -m /does/not/exist 2>&1", 1, "/does/not/exist");
-    write_script(script, "{}\n{\"texts\": 1}\n");
+    server_run_write(script, "{}\n{\"texts\": 1}\n");
     snprintf(command, sizeof command, TEST_BUILD "/ds4-server --scripted %s 2>&1", script);
     shell_expect(command, 2, "line 2");
     temp_remove(script);
     /* a port that is taken, and a journal that cannot be */
-    start(&s, "{}", "");
+    server_run_script(&s, "{}", "");
     snprintf(command, sizeof command, TEST_BUILD "/ds4-server --scripted %s --port %d 2>&1", s.script, s.port);
     shell_expect(command, 1, "127.0.0.1");
     snprintf(command, sizeof command, TEST_BUILD "/ds4-server --scripted %s --port 0 --trace /does/not/exist 2>&1",
              s.script);
     shell_expect(command, 1, "/does/not/exist");
-    stop(&s);
+    server_run_stop(&s);
 }
 
 /* ---------------------------------------------------------------- answers */
@@ -131,10 +82,10 @@ static void test_every_api(void **state)
          "'max_tokens':99,'messages':[{'role':'user','content':'Hi'}]",
          "'type':'text','text':'yes'",
          {"'text_delta','text':'yes'", "event: message_stop\n"}}};
-    struct running s;
+    struct server_run s;
     struct http_answer a = {0};
     char type[40];
-    start(&s, serve_json("{'text':'hm</think>yes','cuts':'whole','times':0}"), "");
+    server_run_script(&s, serve_json("{'text':'hm</think>yes','cuts':'whole','times':0}"), "");
     for (size_t i = 0; i < sizeof apis / sizeof *apis; i++) {
         post(&s, apis[i].path, serve_json("{%s}", apis[i].least), &a);
         has(&a, 200, serve_json("%s", apis[i].whole));
@@ -145,16 +96,16 @@ static void test_every_api(void **state)
         has(&a, 400, "invalid JSON request");
     }
     http_answer_free(&a);
-    stop(&s);
+    server_run_stop(&s);
 }
 
 /* Counting is not limited by the context, and counts what an answer will say it used. */
 static void test_count_tokens(void **state)
 {
-    struct running s;
+    struct server_run s;
     struct http_answer a = {0};
     char want[60];
-    start(&s, serve_json("{'text':'x','times':0}"), "--ctx 512");
+    server_run_script(&s, serve_json("{'text':'x','times':0}"), "--ctx 512");
     post(&s, "/v1/messages/count_tokens", serve_json("{'messages':[{'role':'user','content':'Hello there.'}]}"), &a);
     has(&a, 200, "{\"input_tokens\":");
     const int n = atoi(str_c(&a.body) + strlen("{\"input_tokens\":"));
@@ -169,15 +120,15 @@ static void test_count_tokens(void **state)
     has(&a, 400, "Prompt has 1004 tokens, but the configured context size is 512 tokens");
     str_free(&big);
     http_answer_free(&a);
-    stop(&s);
+    server_run_stop(&s);
 }
 
 static void test_log_and_metrics(void **state)
 {
-    struct running s;
+    struct server_run s;
     struct http_answer a = {0};
     char line[400];
-    start(&s, serve_json("{'text':'yes','times':0}"), "--sessions 3");
+    server_run_script(&s, serve_json("{'text':'yes','times':0}"), "--sessions 3");
     for (int i = 0; i < 2; i++) post(&s, CHAT, serve_user("Hi", ""), &a);
     assert_true(
         shell_await_line(&s.child, "ds4-server: request: POST /v1/chat/completions 127.0.0.1:", line, sizeof line));
@@ -195,8 +146,8 @@ static void test_log_and_metrics(void **state)
     has(&a, 200, "\nds4_sessions 3\n");
     get(&s, "/props", &a);
     has(&a, 200, "\"sessions\":3");
-    stop(&s);
-    start(&s, serve_json("{'text':'yes','times':0}"), "--quiet");
+    server_run_stop(&s);
+    server_run_script(&s, serve_json("{'text':'yes','times':0}"), "--quiet");
     post(&s, CHAT, serve_user("Hi", ""), &a);
     kill(s.child.pid, SIGTERM);
     assert_int_equal(shell_end(&s.child), 0);
@@ -209,11 +160,12 @@ static void test_log_and_metrics(void **state)
 /* A client that leaves gives its session to the next one. */
 static void test_client_gone(void **state)
 {
-    struct running s;
+    struct server_run s;
     struct http_answer a = {0};
-    start(&s,
-          serve_json("{'when':'[endless]','text':'again ','repeat':1000000,'token_ms':1,'times':0}\n{'text':'quick'}"),
-          "--ctx 1000000 --tokens 900000");
+    server_run_script(
+        &s,
+        serve_json("{'when':'[endless]','text':'again ','repeat':1000000,'token_ms':1,'times':0}\n{'text':'quick'}"),
+        "--ctx 1000000 --tokens 900000");
     for (int reset = 0; reset < 2; reset++) {
         int fd = http_client_at(s.port);
         const char *body = serve_user("[endless]", ",'stream':true");
@@ -234,28 +186,28 @@ static void test_client_gone(void **state)
     get(&s, "/metrics", &a);
     has(&a, 200, "\nds4_cancelled_total 2\n");
     http_answer_free(&a);
-    stop(&s);
+    server_run_stop(&s);
 }
 
 /* Reasoning that is not told is silence for the client: it gets a sign of life. */
 static void test_silent_reasoning(void **state)
 {
-    struct running s;
+    struct server_run s;
     struct http_answer a = {0};
-    start(&s, serve_json("{'text':'hmhm</think>yes','cuts':[2,4,12,15],'token_ms':1500,'times':0}"), "");
+    server_run_script(&s, serve_json("{'text':'hmhm</think>yes','cuts':[2,4,12,15],'token_ms':1500,'times':0}"), "");
     post(&s, "/v1/responses", "{\"input\":\"Hi\",\"stream\":true}", &a);
     has(&a, 200, "event: response.completed");
     int n = 0;
     for (const char *p = str_c(&a.body); (p = strstr(p, "event: response.in_progress")); p++) n++;
     assert_in_range(n, 2, 3); /* at the start, and within 6 seconds of nothing */
     http_answer_free(&a);
-    stop(&s);
+    server_run_stop(&s);
 }
 
 /* ---------------------------------------------------------------- many clients */
 
 struct load {
-    const struct running *server;
+    const struct server_run *server;
     int id;
     double until;
     int done;
@@ -303,7 +255,7 @@ static double load_seconds = 1;
 static void test_many_clients(void **state)
 {
     enum { CLIENTS = 12 };
-    struct running s;
+    struct server_run s;
     struct load load[CLIENTS];
     pthread_t thread[CLIENTS];
     struct str lines = {0};
@@ -311,7 +263,7 @@ static void test_many_clients(void **state)
     for (int i = 0; i < 4; i++)
         str_printf(&lines, "{'when':'[%d]','text':'word%d','cuts':5,'repeat':%d,'times':0%s}\n", i, i, 10 * i + 10,
                    i == 3 ? ",'token_ms':1" : "");
-    start(&s, serve_json("%s", lines.p), "--sessions 8 --ctx 512 --quiet");
+    server_run_script(&s, serve_json("%s", lines.p), "--sessions 8 --ctx 512 --quiet");
     for (int i = 0; i < CLIENTS; i++) {
         load[i] = (struct load){.server = &s, .id = i, .until = clock_s() + load_seconds};
         assert_int_equal(pthread_create(&thread[i], NULL, clients, &load[i]), 0);
@@ -324,17 +276,17 @@ static void test_many_clients(void **state)
     print_message("%d requests in %g s\n", done, load_seconds);
     assert_true(done >= CLIENTS);
     str_free(&lines);
-    stop(&s);
+    server_run_stop(&s);
 }
 
 /* ---------------------------------------------------------------- the end */
 
 static void test_failure(void **state)
 {
-    struct running s;
+    struct server_run s;
     struct http_answer a = {0};
     char value[20];
-    start(&s, serve_json("{'text':'abcd','error':'device lost','error_at':1,'times':0}"), "");
+    server_run_script(&s, serve_json("{'text':'abcd','error':'device lost','error_at':1,'times':0}"), "");
     post(&s, CHAT, serve_user("Hi", ""), &a);
     has(&a, 503, "device lost");
     assert_string_equal(http_answer_field(&a, "Retry-After", value, sizeof value), "60");
@@ -347,13 +299,13 @@ static void test_failure(void **state)
     get(&s, "/health", &a);
     has(&a, 503, "device lost");
     http_answer_free(&a);
-    ended(&s, 3);
+    server_run_ended(&s, 3);
 }
 
 static void test_signals(void **state)
 {
     static const char lines[] = "{'text':'steady ','cuts':7,'repeat':%d,'token_ms':20,'times':0}";
-    struct running s;
+    struct server_run s;
     struct http_answer a = {0};
     char piece[400];
     const char *body = serve_user("Hi", ",'stream':true");
@@ -361,7 +313,7 @@ static void test_signals(void **state)
     str_printf(&request, "POST " CHAT " HTTP/1.1\r\nHost: localhost\r\n" JSON_TYPE "Content-Length: %zu\r\n\r\n%s",
                strlen(body), body);
     /* one signal: what runs is finished */
-    start(&s, serve_json(lines, 50), "");
+    server_run_script(&s, serve_json(lines, 50), "");
     int idle = http_client_at(s.port), fd = http_client_at(s.port);
     http_client_put(idle, "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
     http_client_answer(idle, "GET", &a);
@@ -376,9 +328,9 @@ static void test_signals(void **state)
     assert_non_null(strstr(str_c(&rest), "data: [DONE]\n\n"));
     close(idle);
     close(fd);
-    ended(&s, 0);
+    server_run_ended(&s, 0);
     /* two: the program ends */
-    start(&s, serve_json(lines, 100000), "");
+    server_run_script(&s, serve_json(lines, 100000), "");
     fd = http_client_at(s.port);
     http_client_put(fd, request.p);
     assert_true(http_client_read(fd, piece, 300, NULL) > 0);
@@ -386,7 +338,7 @@ static void test_signals(void **state)
     while (http_client_read(fd, piece, 1, NULL) && piece[0] != 'y') { /* it goes on */
     }
     kill(s.child.pid, SIGINT);
-    ended(&s, 130);
+    server_run_ended(&s, 130);
     close(fd);
     str_free(&rest);
     str_free(&request);
@@ -397,11 +349,11 @@ static void test_signals(void **state)
 
 static void test_model(void **state)
 {
-    struct running s = {0};
+    struct server_run s = {0};
     struct http_answer a = {0};
     char what[TEMP_PATH + 10], part[40];
     snprintf(what, sizeof what, "-m %s", kit_path(KIT_Q8));
-    start_with(&s, what, "--ctx 1024 --sessions 2 --threads 2");
+    server_run_start(&s, what, "--ctx 1024 --sessions 2 --threads 2");
     post(&s, CHAT, serve_user("Hello, who are you and what can you do?", ",'max_tokens':8,'temperature':0"), &a);
     has(&a, 200, "\"cached_tokens\":0}");
     const char *at = strstr(str_c(&a.body), "\"prompt_tokens\":");
@@ -415,8 +367,7 @@ static void test_model(void **state)
     has(&a, 200, "\"backend\":\"cpu\"");
     has(&a, 200, "\"context_length\":1024");
     http_answer_free(&a);
-    temp_file(s.script);
-    stop(&s);
+    server_run_stop(&s);
     kit_clean();
 }
 
@@ -424,7 +375,7 @@ static void test_model(void **state)
 
 static void test_replay(void **state)
 {
-    struct running s;
+    struct server_run s;
     struct http_answer a = {0};
     struct str said = {0};
     char journal[TEMP_PATH], options[TEMP_PATH + 60], command[400];
@@ -432,7 +383,7 @@ static void test_replay(void **state)
     temp_file(journal);
     snprintf(options, sizeof options, "--api-key sk-of-the-test --trace %s", journal);
     const char *lines = serve_json("{'when':'fail','text':'a','error':'lost'}\n{'text':'plain','times':0}");
-    start(&s, lines, options);
+    server_run_script(&s, lines, options);
 #define KEY "Authorization: Bearer sk-of-the-test\r\n"
     http_client_ask_at(s.port, "POST", CHAT, JSON_TYPE KEY, serve_user("Hi", ""), &a);
     has(&a, 200, "plain");
@@ -444,7 +395,7 @@ static void test_replay(void **state)
     has(&a, 400, "invalid JSON");
     http_client_ask_at(s.port, "POST", CHAT, JSON_TYPE, serve_user("Hi", ""), &a); /* no key: not in the journal */
     assert_int_equal(a.status, 401);
-    stop(&s);
+    server_run_stop(&s);
     snprintf(command, sizeof command, "cat %s", journal);
     assert_int_equal(shell_run(command, &said), 0);
     assert_null(strstr(str_c(&said), "sk-of-the-test"));
@@ -452,7 +403,7 @@ static void test_replay(void **state)
     for (const char *p = str_c(&said); *p; p++) n += *p == '\n';
     assert_int_equal(n, 3);
     /* again, with another server */
-    start(&s, lines, "--api-key another");
+    server_run_script(&s, lines, "--api-key another");
     snprintf(command, sizeof command, "tools/replay %s --base-url http://127.0.0.1:%d --api-key another", journal,
              s.port);
     assert_int_equal(shell_run(command, &said), 0);
@@ -475,7 +426,7 @@ static void test_replay(void **state)
     assert_int_equal(shell_run(command, &said), 1);
     assert_non_null(strstr(str_c(&said), "line 4 is damaged"));
     assert_non_null(strstr(str_c(&said), "1 POST " CHAT " 401 "));
-    stop(&s);
+    server_run_stop(&s);
     /* nobody there, and wrong use */
     snprintf(command, sizeof command, "tools/replay %s --base-url http://127.0.0.1:%d 2>&1", journal, s.port);
     shell_expect(command, 1, "ConnectionRefusedError");

@@ -5,11 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "base/mem.h"
 #include "../support/answer_cases.h"
+#include "../support/answer_cuts.h"
 #include "../support/answer_run.h"
-
-enum { ALL_SPLITS = 4096, SOME_SPLITS = 2000, MULTI_SPLITS = 200 };
 
 static struct answer_options options_of(const struct answer_case *c)
 {
@@ -42,12 +40,6 @@ static void test_every_case(void **state)
     assert_int_equal(wrong, 0);
 }
 
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return *seed >> 33;
-}
-
 static void same(const struct answer_run *want, const struct answer_run *got, const char *name)
 {
     if (strcmp(str_c(&want->line), str_c(&got->line)) != 0) print_message("%s\n", name);
@@ -56,45 +48,29 @@ static void same(const struct answer_run *want, const struct answer_run *got, co
     assert_string_equal(str_c(&got->note), str_c(&want->note));
 }
 
-/* Sorted cuts at about k places. */
-static size_t random_cuts(size_t *ends, size_t n, size_t k, uint64_t *seed)
-{
-    size_t count = 0;
-    for (size_t at = 1; at < n; at++)
-        if (next_random(seed) % n < k) ends[count++] = at;
-    ends[count++] = n;
-    return count;
-}
+struct cutting {
+    const char *name;
+    const struct answer_options *options;
+    const char *text;
+    enum answer_cause cause;
+    struct answer_run whole, run;
+};
 
-static bool in_markup(const char *text, size_t at)
+static void cut_as(void *arg, const size_t *ends, size_t n_ends)
 {
-    size_t from = at;
-    while (from > 0 && at - from < 40 && text[from] != '<' && text[from] != '>') from--;
-    return text[from] == '<' || (text[at] & 0x80) != 0;
+    struct cutting *c = arg;
+    answer_run(&c->run, c->options, c->text, ends, n_ends, c->cause);
+    same(&c->whole, &c->run, c->name);
 }
 
 static void cut_in_every_way(const char *name, const struct answer_options *o, const char *text, size_t n,
                              enum answer_cause cause)
 {
-    uint64_t seed = 7;
-    struct answer_run whole = {0}, r = {0};
-    size_t *const ends = mem_alloc((n + 1) * sizeof *ends);
-    answer_run_whole(&whole, o, text, n, cause);
-    answer_run_bytes(&r, o, text, n, cause);
-    same(&whole, &r, name);
-    for (size_t at = 1; at < n; at++) {
-        if (n > ALL_SPLITS && !in_markup(text, at) && next_random(&seed) % n >= SOME_SPLITS) continue;
-        answer_run(&r, o, text, (size_t[]){at, n}, 2, cause);
-        same(&whole, &r, name);
-    }
-    for (int i = 0; n > 2 && i < MULTI_SPLITS; i++) {
-        const size_t count = random_cuts(ends, n, 1 + next_random(&seed) % 40, &seed);
-        answer_run(&r, o, text, ends, count, cause);
-        same(&whole, &r, name);
-    }
-    mem_free(ends);
-    answer_run_free(&whole);
-    answer_run_free(&r);
+    struct cutting c = {.name = name, .options = o, .text = text, .cause = cause};
+    answer_run_whole(&c.whole, o, text, n, cause);
+    answer_cuts(text, n, &answer_cuts_full, cut_as, &c);
+    answer_run_free(&c.whole);
+    answer_run_free(&c.run);
 }
 
 static void test_every_cut_gives_the_same(void **state)
@@ -128,7 +104,7 @@ static void test_cuts_of_a_long_answer(void **state)
                     "DSML\xef\xbd\x9ctool_calls>");
     const struct answer_options o = {
         .syntax = &answer_dsml, .thinking = true, .tools = answer_tools, .n_tools = answer_n_tools};
-    assert_true(text.n > ALL_SPLITS);
+    assert_true(text.n > answer_cuts_full.all_splits);
     cut_in_every_way("long", &o, text.p, text.n, CAUSE_STOP);
     str_free(&text);
 }
