@@ -36,8 +36,8 @@ static const struct task {
     WHERE("king", "config.txt", "x\nthe king is old\n", "line 2"),
     WORDS("report.txt", "a b c d e f\n", " 6 words"),
     WHERE("port", "table.txt", "x\ny\nz\nthe port is old\n", "line 4"),
-    WORDS("plan.txt", "a b c d e f g h i j k\n", " 11 words"),
-    WHERE("king", "notes.log", "the\nold\nking\nis\nhere\n", "line 3"),
+    WORDS("plan.txt", "a b c d e f g h\n", " 8 words"),
+    WHERE("king", "notes.log", "a\nb\nthe king is old\n", "line 3"),
     WORDS("index.c", "a b c d\n", " 4 words"),
     WHERE("lamp", "index.md", "a\nb\nc\nd\ne\nf\nthe lamp is here\n", "line 7"),
 };
