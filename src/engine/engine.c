@@ -218,6 +218,7 @@ int engine_assemble(struct ds4_engine *g, struct err *e)
 {
     g->n_layers = g->family->n_layers(g->model);
     g->n_vocab = g->family->n_vocab(g->model);
+    pace_init(&g->pace, g->prefill_chunk, ANCHOR_STEP);
     const int rc = engine_plan_make(g, e);
     if (rc) return rc;
     report_write(g);

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "device/device.h"
 #include "dialect/canonical.h"
+#include "engine/pace.h"
 #include "models/family.h"
 #include "text/bpe.h"
 
@@ -199,6 +200,7 @@ struct ds4_engine {
     int n_slots;
     struct batch decode, sweep; /* sweep.step.rows.n == 0: none in flight */
     bool decode_turn;           /* whose turn it is while there is work of both kinds */
+    struct pace pace;           /* of prompts beside answers */
     uint64_t ticket;            /* last one given out */
 };
 

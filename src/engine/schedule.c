@@ -1,10 +1,11 @@
 /* Who is served when. Sessions that wait with at most DRAFT_MAX tokens share decode steps, which run all layers at
  * once; more tokens go in chunks, and a chunk is swept through the layers one call at a time, so that a decoding
- * session waits for at most one layer of somebody's prompt. One chunk is in flight at a time; the session that has
- * waited longest for its next one goes first.
+ * session waits for at most one layer of somebody's prompt; chunks are then as small as pace.h says. One chunk is in
+ * flight at a time; the session that has waited longest for its next one goes first.
  *
  * Invariant: a session is in at most one batch (s->batch), and its waiting tokens stay behind its history until commit.
  */
+#include "base/clock.h"
 #include "engine/engine_internal.h"
 
 static bool session_waits(const struct ds4_session *s)
@@ -29,11 +30,11 @@ static struct ds4_session *next_waiting(const struct ds4_engine *g, const struct
     return first;
 }
 
-/* How many waiting tokens go next: up to a mark ahead, and long prompts in pieces that end where rewind points are
- * cheap. */
-static int next_rows(const struct ds4_session *s)
+/* How many waiting tokens go next, at most chunk: up to a mark ahead, and long prompts in pieces that end where rewind
+ * points are cheap. */
+static int next_rows(const struct ds4_session *s, int chunk)
 {
-    const int chunk = s->engine->prefill_chunk, mark = anchors_next_mark(&s->anchors, s->length);
+    const int mark = anchors_next_mark(&s->anchors, s->length);
     int n = s->pending < chunk ? s->pending : chunk;
     if (n < s->pending) {
         const int end = (s->length + n) / ANCHOR_STEP * ANCHOR_STEP;
@@ -109,21 +110,30 @@ static int decode_step(struct ds4_engine *g, struct err *e)
 {
     struct batch *b = &g->decode;
     struct ds4_session *s;
-    while ((s = next_waiting(g, b, true)) && batch_fits(b, next_rows(s))) batch_add(b, s, next_rows(s));
+    while ((s = next_waiting(g, b, true)) && batch_fits(b, next_rows(s, g->prefill_chunk)))
+        batch_add(b, s, next_rows(s, g->prefill_chunk));
+    const double begun = clock_s();
     int rc = 0;
     while (rc == 0 && b->layer < g->n_layers) rc = batch_layer(g, b, e);
-    return rc ? rc : batch_finish(g, b, e);
+    if (rc == 0) rc = batch_finish(g, b, e);
+    pace_decode(&g->pace, clock_s() - begun);
+    return rc;
 }
 
-static int sweep_step(struct ds4_engine *g, struct err *e)
+/* beside: an answer is being written. */
+static int sweep_step(struct ds4_engine *g, bool beside, struct err *e)
 {
     struct batch *b = &g->sweep;
     if (b->step.rows.n == 0) {
         struct ds4_session *s = next_waiting(g, b, false);
-        batch_add(b, s, next_rows(s));
+        batch_add(b, s, next_rows(s, beside ? pace_rows(&g->pace) : g->prefill_chunk));
     }
-    const int rc = batch_layer(g, b, e);
-    return rc || b->layer < g->n_layers ? rc : batch_finish(g, b, e);
+    const int rows = b->step.rows.n, layer = b->layer;
+    const double begun = clock_s();
+    int rc = batch_layer(g, b, e);
+    if (rc == 0 && b->layer == g->n_layers) rc = batch_finish(g, b, e);
+    pace_layer(&g->pace, rows, layer, clock_s() - begun);
+    return rc;
 }
 
 /* Ends what was cancelled and is not inside a step. */
@@ -153,7 +163,7 @@ int ds4_engine_step(ds4_engine *g, struct ds4_error *e)
     if (!sweep && !decode) return 0;
     const bool decode_now = decode && (!sweep || g->decode_turn);
     g->decode_turn = !decode_now;
-    const int rc = decode_now ? decode_step(g, &err) : sweep_step(g, &err);
+    const int rc = decode_now ? decode_step(g, &err) : sweep_step(g, decode, &err);
     if (rc) batch_fail(g, decode_now ? &g->decode : &g->sweep, &err);
     if (rc && rc != ERR_CANCELLED) return engine_error(e, &err);
     return engine_busy(g);
