@@ -1,34 +1,49 @@
 #include "engine/pace.h"
 #include <stdbool.h>
 
-static const double WAIT_S = 0.030, WAIT_STEPS = 2, COSTLIER = 1.2;
+static const double WAIT_S = 0.030, WAIT_STEPS = 2, COSTLIER = 1.2, FORGET = 0.93, RISE = 1.25;
 
 void pace_init(struct pace *p, int chunk, int least)
 {
     *p = (struct pace){.chunk = chunk, .least = least};
 }
 
+/* Other work on the machine makes steps longer, never shorter: a short one is believed at once, a long one by and by.
+ */
+static void learn(double *usual, double seconds)
+{
+    *usual = *usual == 0 || seconds < *usual * RISE ? seconds : *usual * RISE;
+}
+
 void pace_decode(struct pace *p, double seconds)
 {
-    p->decode_s += p->decode_s > 0 ? (seconds - p->decode_s) / 8 : seconds;
+    learn(&p->decode_s, seconds);
 }
 
-void pace_layer(struct pace *p, int rows, int layer, double seconds)
+void pace_layer(struct pace *p, int rows, int layer, int n_layers, double seconds)
 {
-    for (int i = 0; i < PACES; i++)
-        if (rows == p->chunk >> i && (layer == 0 || seconds > p->layer_s[i])) p->layer_s[i] = seconds;
+    p->sum = layer ? p->sum + seconds : seconds;
+    for (int i = 0; i < PACES && layer == n_layers - 1; i++)
+        if (rows == p->chunk >> i) learn(&p->layer_s[i], p->sum / n_layers);
 }
 
-static bool worth_halving(const struct pace *p, int i)
+/* Half as many rows cannot take longer than all. */
+static bool worth_halving(struct pace *p, int i)
 {
-    const double half = p->layer_s[i + 1];
-    return half == 0 || 2 * half <= COSTLIER * p->layer_s[i];
+    if (p->layer_s[i + 1] > p->layer_s[i]) p->layer_s[i + 1] = p->layer_s[i];
+    return 2 * p->layer_s[i + 1] <= COSTLIER * p->layer_s[i];
 }
 
-int pace_rows(const struct pace *p)
+int pace_rows(struct pace *p)
 {
     const double limit = WAIT_STEPS * p->decode_s + WAIT_S;
     int i = 0;
-    while (i + 1 < PACES && p->chunk >> (i + 1) >= p->least && p->layer_s[i] > limit && worth_halving(p, i)) i++;
+    while (i + 1 < PACES && p->chunk >> (i + 1) >= p->least && p->layer_s[i] > limit) {
+        if (!worth_halving(p, i)) {
+            p->layer_s[i + 1] *= FORGET;
+            break;
+        }
+        i++;
+    }
     return p->chunk >> i;
 }

@@ -132,7 +132,7 @@ static int sweep_step(struct ds4_engine *g, bool beside, struct err *e)
     const double begun = clock_s();
     int rc = batch_layer(g, b, e);
     if (rc == 0 && b->layer == g->n_layers) rc = batch_finish(g, b, e);
-    pace_layer(&g->pace, rows, layer, clock_s() - begun);
+    pace_layer(&g->pace, rows, layer, g->n_layers, clock_s() - begun);
     return rc;
 }
 
