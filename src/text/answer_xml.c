@@ -13,6 +13,15 @@ static const struct {
     {"</function", TAG_CALL_END}, {"<parameter=", TAG_PARAM},     {"</parameter", TAG_PARAM_END},
 };
 
+/* Whether a name ends ahead of byte i without its '>'. A key may hold '<'; not what a tag of the same call begins with:
+ * then the bracket behind the key was lost. */
+static bool name_ends(const char *p, size_t i, size_t n, enum answer_tag_kind kind)
+{
+    if (p[i] != '<') return false;
+    return kind != TAG_PARAM || answer_literal(p + i, n - i, "</parameter", 11) > 0 ||
+           answer_literal(p + i, n - i, "<parameter=", 11) > 0;
+}
+
 static void rest_of_tag(const char *p, size_t at, size_t n, bool named, struct answer_tag *t)
 {
     const enum answer_tag_kind kind = t->kind;
@@ -21,7 +30,7 @@ static void rest_of_tag(const char *p, size_t at, size_t n, bool named, struct a
     size_t from = at, i = at;
     while (from < end && answer_space(p[from])) from++;
     if (named) i = from;
-    while (i < end && p[i] != '>' && p[i] != '<' && (named || answer_space(p[i]))) i++;
+    while (i < end && p[i] != '>' && (named ? !name_ends(p, i, n, kind) : answer_space(p[i]))) i++;
     if (i == end) {
         if (n < ANSWER_TAG_BYTES) t->kind = TAG_MORE;
         return;
