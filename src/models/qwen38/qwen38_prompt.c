@@ -62,7 +62,7 @@ static void put(struct prompt *p, struct bpe_text t)
 
 static enum chat_thinking thinking_used(const struct chat_options *o)
 {
-    return o->thinking;
+    return o->thinking == CHAT_THINK_DEFAULT ? CHAT_THINK_HIGH : o->thinking;
 }
 
 static const char *effort_text(enum chat_thinking thinking)
@@ -176,7 +176,7 @@ static bool has_separator(const struct chat_message *m, bool reasoned)
     return m->n_calls > 0 && m->block.n > 0 && (reasoned || *m->block.p == '\n');
 }
 
-static int put_answer(struct prompt *p, const struct chat_message *m, const struct chat_options *o, struct err *e)
+static int put_answer(struct prompt *p, const struct chat_message *m, struct qwen38_orders *orders, struct err *e)
 {
     struct bpe_text reasoning, text;
     answer_split(m, &reasoning, &text);
@@ -189,7 +189,7 @@ static int put_answer(struct prompt *p, const struct chat_message *m, const stru
     prompt_special(p, ENDTHINK);
     if (text.n > 0 || !has_separator(m, reasoning.n > 0)) prompt_puts(p, "\n\n");
     put(p, text);
-    const int rc = qwen38_tools_calls(p, m, text.n, o, e);
+    const int rc = qwen38_tools_calls(p, m, text.n, orders, e);
     turn_end(p);
     return rc;
 }
@@ -208,11 +208,13 @@ static void answer_begin(struct prompt *p, bool thinking)
 static int conversation(struct prompt *p, const struct chat_message *m, size_t n, size_t from,
                         const struct chat_options *o, struct err *e)
 {
+    struct qwen38_orders orders;
     bool in_turn = false;
-    for (size_t i = from; i < n; i++) {
-        int rc = 0;
+    int rc = 0;
+    qwen38_orders_init(&orders, o->tools, o->n_tools);
+    for (size_t i = from; i < n && rc == 0; i++) {
         if (m[i].role == CHAT_ASSISTANT) {
-            rc = put_answer(p, &m[i], o, e);
+            rc = put_answer(p, &m[i], &orders, e);
             in_turn = false;
         } else if (chat_is_turn(&m[i])) {
             const size_t end = chat_turn_end(m, n, i);
@@ -220,10 +222,10 @@ static int conversation(struct prompt *p, const struct chat_message *m, size_t n
             in_turn = true;
             i = end - 1;
         }
-        if (rc != 0) return rc;
     }
-    if (in_turn) answer_begin(p, o->thinking != CHAT_THINK_OFF);
-    return 0;
+    qwen38_orders_free(&orders);
+    if (rc == 0 && in_turn) answer_begin(p, o->thinking != CHAT_THINK_OFF);
+    return rc;
 }
 
 /* ------------------------------------------------------------------------------------------------ the codec */

@@ -121,35 +121,59 @@ static void keys_free(struct keys *k)
     mem_free(k->at);
 }
 
-/* The properties that the schema of a tool declares; kind NONE: unknown. */
-static struct json_text properties_of(const struct chat_options *o, struct bpe_text name)
+/* Keys of a schema's properties and their places. */
+struct qwen38_order {
+    bool read;
+    struct keys declared;
+    struct strmap *places; /* of keys, which lie in declared */
+};
+
+void qwen38_orders_init(struct qwen38_orders *s, const struct chat_tool *tools, size_t n)
 {
-    for (size_t i = 0; i < o->n_tools; i++) {
-        const struct chat_tool *const t = &o->tools[i];
-        if (t->name.n != name.n || memcmp(t->name.p, name.p, name.n) != 0) continue;
-        const struct json_text schema = json_text_read(t->schema.p, t->schema.n);
-        return json_text_member(json_text_member(schema, "parameters"), "properties");
-    }
-    return (struct json_text){JSON_TEXT_NONE, "", 0};
+    *s = (struct qwen38_orders){.tools = tools, .n = n};
+    s->of = n > 0 ? mem_alloc(n * sizeof *s->of) : NULL;
 }
 
-/* Ranks arguments by the place of their keys among the properties. */
-static int rank_arguments(struct json_text properties, const struct keys *keys, struct argument *list)
+void qwen38_orders_free(struct qwen38_orders *s)
 {
-    struct keys declared = {0};
-    struct strmap *places = NULL;
-    int rc = keys_read(properties, &declared);
-    if (rc == 0 && !(places = strmap_new(declared.n))) rc = ERR_MEMORY;
-    for (size_t i = 0; rc >= 0 && i < declared.n; i++)
-        rc = strmap_put(places, key_of(&declared, i).p, key_of(&declared, i).n, i);
-    for (size_t i = 0; rc >= 0 && i < keys->n; i++) {
-        uint64_t place;
-        const bool known = strmap_get(places, key_of(keys, i).p, key_of(keys, i).n, &place);
-        list[i].rank = known ? (size_t)place : declared.n;
+    for (size_t i = 0; i < s->n; i++) {
+        strmap_free(s->of[i].places);
+        keys_free(&s->of[i].declared);
     }
-    strmap_free(places);
-    keys_free(&declared);
+    mem_free(s->of);
+    *s = (struct qwen38_orders){0};
+}
+
+static int order_read(struct qwen38_order *order, const struct chat_tool *t)
+{
+    const struct json_text schema = json_text_read(t->schema.p, t->schema.n);
+    int rc = keys_read(json_text_member(json_text_member(schema, "parameters"), "properties"), &order->declared);
+    if (rc == 0 && !(order->places = strmap_new(order->declared.n))) rc = ERR_MEMORY;
+    for (size_t i = 0; rc >= 0 && i < order->declared.n; i++)
+        rc = strmap_put(order->places, key_of(&order->declared, i).p, key_of(&order->declared, i).n, i);
+    order->read = rc >= 0;
     return rc < 0 ? rc : 0;
+}
+
+/* The order of the tool of that name; *out NULL: it is not offered. */
+static int order_of(struct qwen38_orders *s, struct bpe_text name, const struct qwen38_order **out)
+{
+    *out = NULL;
+    for (size_t i = 0; i < s->n && !*out; i++) {
+        const struct chat_tool *const t = &s->tools[i];
+        if (t->name.n != name.n || memcmp(t->name.p, name.p, name.n) != 0) continue;
+        const int rc = s->of[i].read ? 0 : order_read(&s->of[i], t);
+        if (rc != 0) return rc;
+        *out = &s->of[i];
+    }
+    return 0;
+}
+
+static size_t rank_of(const struct qwen38_order *order, struct bpe_text key)
+{
+    uint64_t place;
+    if (!order) return 0;
+    return strmap_get(order->places, key.p, key.n, &place) ? (size_t)place : order->declared.n;
 }
 
 static void put_parameter(struct prompt *p, struct bpe_text key, const struct str *value)
@@ -177,16 +201,18 @@ static void put_argument(struct prompt *p, struct bpe_text key, struct json_text
     str_free(&value);
 }
 
-static int put_object(struct prompt *p, struct json_text object, struct json_text properties)
+static int put_object(struct prompt *p, struct json_text object, const struct qwen38_order *order)
 {
     struct keys keys = {0};
     int rc = keys_read(object, &keys);
     struct argument *const list = rc == 0 ? mem_try(keys.n * sizeof *list) : NULL;
     if (!list) rc = ERR_MEMORY;
-    if (rc == 0) rc = rank_arguments(properties, &keys, list);
     if (rc == 0) {
         struct json_text_items it = json_text_items(object);
-        for (size_t i = 0; json_text_next(&it, NULL, &list[i].item); i++) list[i].index = i;
+        for (size_t i = 0; json_text_next(&it, NULL, &list[i].item); i++) {
+            list[i].rank = rank_of(order, key_of(&keys, i));
+            list[i].index = i;
+        }
         qsort(list, keys.n, sizeof *list, compare_arguments);
         for (size_t i = 0; i < keys.n; i++) put_argument(p, key_of(&keys, list[i].index), list[i].item);
     }
@@ -195,11 +221,15 @@ static int put_object(struct prompt *p, struct json_text object, struct json_tex
     return rc;
 }
 
-static int put_arguments(struct prompt *p, const struct chat_call *call, const struct chat_options *o)
+static int put_arguments(struct prompt *p, const struct chat_call *call, struct qwen38_orders *orders)
 {
     static const struct bpe_text whole = {"arguments", 9};
     const struct json_text object = json_text_read(call->arguments.p, call->arguments.n);
-    if (object.kind == JSON_TEXT_OBJECT) return put_object(p, object, properties_of(o, call->name));
+    const struct qwen38_order *order;
+    if (object.kind == JSON_TEXT_OBJECT) {
+        const int rc = order_of(orders, call->name, &order);
+        return rc != 0 ? rc : put_object(p, object, order);
+    }
     if (call->arguments.n > 0) {
         struct str value = {0};
         closing_escape(&value, call->arguments, CLOSING, false);
@@ -209,7 +239,7 @@ static int put_arguments(struct prompt *p, const struct chat_call *call, const s
     return 0;
 }
 
-int qwen38_tools_calls(struct prompt *p, const struct chat_message *m, size_t n_text, const struct chat_options *o,
+int qwen38_tools_calls(struct prompt *p, const struct chat_message *m, size_t n_text, struct qwen38_orders *orders,
                        struct err *e)
 {
     if (m->n_calls > 0 && m->block.n > 0) {
@@ -222,7 +252,7 @@ int qwen38_tools_calls(struct prompt *p, const struct chat_message *m, size_t n_
         prompt_puts(p, "\n<function=");
         prompt_text(p, m->calls[i].name.p, m->calls[i].name.n);
         prompt_puts(p, ">\n");
-        if (put_arguments(p, &m->calls[i], o) != 0)
+        if (put_arguments(p, &m->calls[i], orders) != 0)
             return err_set(e, ERR_MEMORY, "no memory for the calls of an answer");
         prompt_puts(p, "</function>\n");
         prompt_special(p, QWEN38_TOOL_CALL_END);

@@ -12,6 +12,17 @@
  * true is left out. Nothing at all if no tool is left; before is written ahead of the block. True: there is one. */
 bool qwen38_tools_offer(struct prompt *p, const struct chat_tool *tools, size_t n, const char *before);
 
+/* In what order the tools' schemas declare their parameters: read once for all calls of a conversation, those that are
+ * asked for. Borrows the tools. */
+struct qwen38_order;
+struct qwen38_orders {
+    const struct chat_tool *tools;
+    size_t n;
+    struct qwen38_order *of; /* [n] */
+};
+void qwen38_orders_init(struct qwen38_orders *s, const struct chat_tool *tools, size_t n);
+void qwen38_orders_free(struct qwen38_orders *s);
+
 /* The calls of an assistant message behind its text (n_text bytes of it were written):
  *
  *   [\n\n behind a text, \n behind a call]<tool_call>\n<function=NAME>\n {<parameter=KEY>\nVALUE\n</parameter>\n}
@@ -21,7 +32,7 @@ bool qwen38_tools_offer(struct prompt *p, const struct chat_tool *tools, size_t 
  * values as minified JSON; arguments that are no JSON object are one parameter `arguments`. A </parameter> in a value
  * and a > in a key are escaped (closing_escape). A block that is known is repeated instead. 0 or
  * ERR_MEMORY. */
-int qwen38_tools_calls(struct prompt *p, const struct chat_message *m, size_t n_text, const struct chat_options *o,
+int qwen38_tools_calls(struct prompt *p, const struct chat_message *m, size_t n_text, struct qwen38_orders *orders,
                        struct err *e);
 
 #endif
