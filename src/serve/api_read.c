@@ -84,7 +84,7 @@ static void check_turns(struct reading *g)
 int api_read(enum api api, char *body, size_t n, struct request **out, struct api_error *why)
 {
     struct request *r = mem_alloc(sizeof *r);
-    *r = (struct request){.api = api, .max_tokens = -1, .created = (int64_t)time(NULL), .thinking = CHAT_THINK_HIGH};
+    *r = (struct request){.api = api, .max_tokens = -1, .created = (int64_t)time(NULL), .thinking = CHAT_THINK_DEFAULT};
     *why = (struct api_error){0};
     *out = NULL;
     int rc = body_parse(r, body, n, why);
@@ -284,7 +284,7 @@ static void set_thinking(struct reading *g, bool on)
     if (!on)
         g->r->thinking = CHAT_THINK_OFF;
     else if (g->r->thinking == CHAT_THINK_OFF)
-        g->r->thinking = CHAT_THINK_HIGH;
+        g->r->thinking = CHAT_THINK_DEFAULT;
 }
 
 bool read_thinking(struct reading *g)
@@ -341,9 +341,12 @@ void refuse_field(struct reading *g, const char *name, const char *harmless)
 void add_tool(struct reading *g, struct request_tool form, struct json_text object)
 {
     struct str schema = {0};
-    const bool custom = form.form == TOOL_CUSTOM;
+    const bool custom = form.form == TOOL_CUSTOM, full = form.namespace_ || form.form == TOOL_SEARCH;
     struct chat_tool *t = request_tool(g->r, form);
-    tool_schema(&schema, object, text_of(form.name), custom ? TOOL_SCHEMA_CUSTOM : TOOL_SCHEMA_FUNCTION);
+    tool_schema(&schema, object, text_of(form.name),
+                custom ? TOOL_SCHEMA_CUSTOM
+                : full ? TOOL_SCHEMA_FUNCTION_FULL
+                       : TOOL_SCHEMA_FUNCTION);
     t->schema = (struct bpe_text){request_text(g->r, schema.p, schema.n), schema.n};
     t->custom = custom;
     str_free(&schema);

@@ -43,7 +43,7 @@ static void read_search(struct reading *g, const struct fields *f, struct json_t
     static const char plain[] = "{\"name\": \"tool_search\", \"description\": \"Search available tools.\", "
                                 "\"parameters\": {\"type\": \"object\", "
                                 "\"properties\": {\"query\": {\"type\": \"string\"}}, \"required\": [\"query\"]}}";
-    if (field_object(f, "parameters"))
+    if (field_object(f, "parameters") || field_string(f, "description", NULL))
         add_tool(g, (struct request_tool){TOOL_SEARCH, "tool_search", "tool_search", NULL}, text);
     else
         add_known(g, TOOL_SEARCH, "tool_search", plain);

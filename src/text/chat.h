@@ -53,14 +53,15 @@ struct chat_tool {
     bool custom;            /* takes text, not an object: one parameter `input` */
 };
 
-/* Thinking before the answer: none, as usual, as much as the family can ask for; LOW and MEDIUM are less than usual
- * where the family knows such efforts, otherwise the same as HIGH. */
+/* Thinking before the answer: none, much, as much as the family can ask for; LOW and MEDIUM are less where the family
+ * knows such efforts, otherwise the same as HIGH. DEFAULT: as the checkpoint does where nobody says how much. */
 enum chat_thinking {
     CHAT_THINK_OFF,
     CHAT_THINK_HIGH,
     CHAT_THINK_MAX,
     CHAT_THINK_LOW,
     CHAT_THINK_MEDIUM,
+    CHAT_THINK_DEFAULT,
     CHAT_THINK_COUNT
 };
 

@@ -154,12 +154,15 @@ static void test_efforts_of_the_preview(void **state)
     expect_effort(max, CHAT_THINK_MAX, deepseek4_effort_absolute);
     expect_effort((struct chat_options){.thinking = CHAT_THINK_LOW, .ctx = LARGE}, CHAT_THINK_LOW, "");
     expect_effort((struct chat_options){.thinking = CHAT_THINK_MAX, .ctx = LARGE - 1}, CHAT_THINK_HIGH, "");
+    expect_effort((struct chat_options){.thinking = CHAT_THINK_DEFAULT, .ctx = LARGE}, CHAT_THINK_HIGH, "");
 }
 
 static void test_efforts_of_0731(void **state)
 {
     struct chat_options o = {.ctx = LARGE, .efforts = DEEPSEEK4_EFFORTS_0731};
     expect_effort(o, CHAT_THINK_OFF, "");
+    o.thinking = CHAT_THINK_DEFAULT;
+    expect_effort(o, CHAT_THINK_LOW, "");
     o.thinking = CHAT_THINK_LOW;
     expect_effort(o, CHAT_THINK_LOW, "");
     o.thinking = CHAT_THINK_HIGH;

@@ -56,6 +56,7 @@ static void test_efforts(void **state)
         enum chat_thinking thinking;
         const char *with, *without; /* a system text */
     } cases[] = {
+        {CHAT_THINK_DEFAULT, S "system\n" XHIGH "\n\nBe brief." E USER("q") ON, S "system\n" XHIGH E USER("q") ON},
         {CHAT_THINK_HIGH, S "system\n" XHIGH "\n\nBe brief." E USER("q") ON, S "system\n" XHIGH E USER("q") ON},
         {CHAT_THINK_MAX, S "system\n" XHIGH "\n\nBe brief." E USER("q") ON, S "system\n" XHIGH E USER("q") ON},
         {CHAT_THINK_LOW, S "system\n" LOW "\n\nBe brief." E USER("q") ON, S "system\n" LOW E USER("q") ON},
@@ -67,7 +68,7 @@ static void test_efforts(void **state)
         const struct chat_options o = {.thinking = cases[i].thinking};
         prompt_expect(&qwen38_prompt, m, 2, &o, cases[i].with);
         prompt_expect(&qwen38_prompt, m + 1, 1, &o, cases[i].without);
-        assert_int_equal(qwen38_prompt.thinking_used(&o), cases[i].thinking);
+        assert_int_equal(qwen38_prompt.thinking_used(&o), i ? cases[i].thinking : CHAT_THINK_HIGH);
     }
 }
 

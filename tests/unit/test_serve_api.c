@@ -364,11 +364,11 @@ static void thinks(enum api api, const char *more, enum chat_thinking thinking, 
 
 static void test_thinking(void **state)
 {
-    thinks(API_CHAT, "", CHAT_THINK_HIGH, 0);
-    thinks(API_RESPONSES, "", CHAT_THINK_HIGH, 0);
-    thinks(API_MESSAGES, "", CHAT_THINK_HIGH, 0);
+    thinks(API_CHAT, "", CHAT_THINK_DEFAULT, 0);
+    thinks(API_RESPONSES, "", CHAT_THINK_DEFAULT, 0);
+    thinks(API_MESSAGES, "", CHAT_THINK_DEFAULT, 0);
     thinks(API_COMPLETIONS, "", CHAT_THINK_OFF, 0);
-    thinks(API_COMPLETIONS, "'thinking':true", CHAT_THINK_HIGH, 0);
+    thinks(API_COMPLETIONS, "'thinking':true", CHAT_THINK_DEFAULT, 0);
     thinks(API_COMPLETIONS, "'reasoning_effort':'low'", CHAT_THINK_LOW, 0);
     const struct {
         const char *name;
@@ -388,20 +388,20 @@ static void test_thinking(void **state)
     }
     thinks(API_CHAT, "'thinking':{'type':'disabled'}", CHAT_THINK_OFF, 0);
     thinks(API_CHAT, "'thinking':{'type':'disabled'},'reasoning_effort':'high'", CHAT_THINK_OFF, 0);
-    thinks(API_CHAT, "'thinking':{'type':'enabled'},'reasoning_effort':'none'", CHAT_THINK_HIGH, 0);
+    thinks(API_CHAT, "'thinking':{'type':'enabled'},'reasoning_effort':'none'", CHAT_THINK_DEFAULT, 0);
     thinks(API_CHAT, "'thinking':{'type':'enabled'},'reasoning_effort':'max'", CHAT_THINK_MAX, 0);
     thinks(API_CHAT, "'think':false", CHAT_THINK_OFF, 0);
     thinks(API_CHAT, "'thinking':false", CHAT_THINK_OFF, 0);
     thinks(API_CHAT, "'model':'deepseek-chat'", CHAT_THINK_OFF, 0);
-    thinks(API_CHAT, "'model':'deepseek-chat','thinking':true", CHAT_THINK_HIGH, 0);
-    thinks(API_CHAT, "'model':'deepseek-reasoner'", CHAT_THINK_HIGH, 0);
+    thinks(API_CHAT, "'model':'deepseek-chat','thinking':true", CHAT_THINK_DEFAULT, 0);
+    thinks(API_CHAT, "'model':'deepseek-reasoner'", CHAT_THINK_DEFAULT, 0);
     thinks(API_MESSAGES, "'model':'qwen3.8-flash-next-no-think'", CHAT_THINK_OFF, 0);
     thinks(API_CHAT, "'chat_template_kwargs':{'enable_thinking':false}", CHAT_THINK_OFF, 0);
-    thinks(API_CHAT, "'chat_template_kwargs':{'enable_thinking':true}", CHAT_THINK_HIGH, 0);
-    thinks(API_MESSAGES, "'thinking':{'type':'enabled','budget_tokens':2048}", CHAT_THINK_HIGH, 2048);
-    thinks(API_MESSAGES, "'thinking':{'type':'enabled','budget_tokens':1}", CHAT_THINK_HIGH, 1);
+    thinks(API_CHAT, "'chat_template_kwargs':{'enable_thinking':true}", CHAT_THINK_DEFAULT, 0);
+    thinks(API_MESSAGES, "'thinking':{'type':'enabled','budget_tokens':2048}", CHAT_THINK_DEFAULT, 2048);
+    thinks(API_MESSAGES, "'thinking':{'type':'enabled','budget_tokens':1}", CHAT_THINK_DEFAULT, 1);
     thinks(API_MESSAGES, "'thinking':{'type':'disabled','budget_tokens':100}", CHAT_THINK_OFF, 0);
-    thinks(API_MESSAGES, "'thinking':{'type':'adaptive','display':'omitted'}", CHAT_THINK_HIGH, 0);
+    thinks(API_MESSAGES, "'thinking':{'type':'adaptive','display':'omitted'}", CHAT_THINK_DEFAULT, 0);
     refused_with(API_CHAT, "'thinking':'on'", "thinking", "object");
     refused_with(API_CHAT, "'thinking':{'type':'maybe'}", "type", "thinking.type");
     refused_with(API_CHAT, "'thinking':{}", "type", "thinking.type");
@@ -701,6 +701,14 @@ static void test_tools(void **state)
           serve_json("function f {'name': 'f', 'description': 'd', 'parameters': " F_LINE "}|function g/ns__ {'name': "
                      "'ns__g', 'parameters': {}}|custom p {'name': 'p', 'parameters': {'type': 'object', 'properties': "
                      "{'input': {'type': 'string'}}, 'required': ['input']}}"));
+    /* without parameters: functions have none, in a namespace and of a search they are those of an empty object */
+    tools(API_RESPONSES,
+          with(API_RESPONSES, "'tools':[{'type':'function','name':'f'},{'type':'namespace','name':'ns__','tools':[{"
+                              "'type':'function','name':'g','description':'d'}]},{'type':'tool_search','description':"
+                              "'find'}]"),
+          serve_json("function f {'name': 'f'}|function g/ns__ {'name': 'ns__g', 'description': 'd', 'parameters': "
+                     "{'type': 'object', 'properties': {}}}|search tool_search {'name': 'tool_search', "
+                     "'description': 'find', 'parameters': {'type': 'object', 'properties': {}}}"));
     /* what the client runs without describing it */
     struct request *r =
         read_it(API_RESPONSES, with(API_RESPONSES, "'tools':[{'type':'tool_search'},{'type':'local_shell'}]"));

@@ -59,6 +59,8 @@ static void put_result(struct prompt *p, struct bpe_text text)
 
 static enum chat_thinking thinking_used(const struct chat_options *o)
 {
+    if (o->thinking == CHAT_THINK_DEFAULT)
+        return o->efforts == DEEPSEEK4_EFFORTS_PREVIEW ? CHAT_THINK_HIGH : CHAT_THINK_LOW;
     if (o->thinking == CHAT_THINK_MEDIUM || (o->thinking == CHAT_THINK_MAX && o->ctx < CTX_OF_MAX))
         return CHAT_THINK_HIGH;
     return o->thinking;

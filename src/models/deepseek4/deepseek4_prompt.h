@@ -13,7 +13,8 @@
  * - Reasoning of old answers is repeated only with tools (offered, or a call or result in the conversation), or behind
  *   the last user or tool message. An assistant message that no turn precedes is its bare text and calls.
  * - With maximal effort the format puts a text behind BOS. It needs a context of 393,216 tokens; in a smaller one
- *   CHAT_THINK_MAX becomes CHAT_THINK_HIGH (thinking_used says so). CHAT_THINK_MEDIUM is not known and as HIGH. */
+ *   CHAT_THINK_MAX becomes CHAT_THINK_HIGH (thinking_used says so). CHAT_THINK_MEDIUM is not known and as HIGH.
+ *   CHAT_THINK_DEFAULT is LOW for later checkpoints: never a text behind BOS. */
 #ifndef MODELS_DEEPSEEK4_PROMPT_H
 #define MODELS_DEEPSEEK4_PROMPT_H
 #include "text/chat.h"
