@@ -72,11 +72,12 @@ static bool chat_row(int i, struct option *row)
     return true;
 }
 
-static const struct help_section chat_section = {.topic = "commands",
-                                                 .title = "Interactive commands",
-                                                 .text = "In a chat a line is a question, or one of these. Typed lines are kept in ~/.ds4_history.",
-                                                 .row = chat_row,
-                                                 .rare = true};
+static const struct help_section chat_section = {
+    .topic = "commands",
+    .title = "Interactive commands",
+    .text = "In a chat a line is a question, or one of these. Typed lines are kept in ~/.ds4_history.",
+    .row = chat_row,
+    .rare = true};
 
 static const struct option file_rows[] = {
     {"~/.ds4_history", NULL, NULL,

@@ -19,7 +19,7 @@ const char *args_value(struct args *a, const char *option);
 /* The whole word after option as a number in [min, max]; min after a mistake. */
 int64_t args_int(struct args *a, const char *option, int64_t min, int64_t max);
 double args_float(struct args *a, const char *option, double min, double max); /* finite */
-uint64_t args_seed(struct args *a, const char *option); /* from 1 to all that 64 bits hold */
+uint64_t args_seed(struct args *a, const char *option);                        /* from 1 to all that 64 bits hold */
 /* "12", "12GB" or "1.5gb": GiB, as bytes; 0 after a mistake. */
 uint64_t args_gib(struct args *a, const char *option);
 void args_mistake(struct args *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -114,8 +114,8 @@ typedef void http_error_body(void *arg, const char *path, int status, const char
 struct http_options {
     const char *const *hosts; /* addresses or names to listen on; none: 127.0.0.1, or nothing if there is a unix_path */
     size_t n_hosts;
-    int port; /* 0: any free one (http_port) */
-    const char *unix_path; /* who may connect is decided by the process's umask, as for any file */
+    int port;                /* 0: any free one (http_port) */
+    const char *unix_path;   /* who may connect is decided by the process's umask, as for any file */
     const char *const *keys; /* API keys; none: no key is asked for */
     size_t n_keys;
     const char *const *allow_hosts; /* names that Host may have on loopback, besides the loopback ones; "*": any */

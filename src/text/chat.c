@@ -29,10 +29,11 @@ int chat_specials_check(const struct bpe *b, const char *const *specials, size_t
 {
     for (size_t i = 0; i < n; i++)
         if (bpe_special(b, specials[i]) < 0)
-            return err_set(e, ERR_MODEL,
-                           "tokenizer.ggml.tokens has no token \"%s\", which the %s chat format needs; the model file was "
-                           "made with another tokenizer",
-                           specials[i], format);
+            return err_set(
+                e, ERR_MODEL,
+                "tokenizer.ggml.tokens has no token \"%s\", which the %s chat format needs; the model file was "
+                "made with another tokenizer",
+                specials[i], format);
     return 0;
 }
 

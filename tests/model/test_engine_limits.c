@@ -600,18 +600,12 @@ static int clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cancel_prefill),
-        cmocka_unit_test(test_cancel_at_every_layer),
-        cmocka_unit_test(test_cancel_waiting),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_active_weights),
-        cmocka_unit_test(test_plan_holds),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_info),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_cancel_prefill), cmocka_unit_test(test_cancel_at_every_layer),
+        cmocka_unit_test(test_cancel_waiting), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_memory),         cmocka_unit_test(test_active_weights),
+        cmocka_unit_test(test_plan_holds),     cmocka_unit_test(test_options),
+        cmocka_unit_test(test_arguments),      cmocka_unit_test(test_info),
+        cmocka_unit_test(test_text),           cmocka_unit_test(test_log),
         cmocka_unit_test(test_log_of_load),
     };
     return cmocka_run_group_tests(tests, NULL, clean);

@@ -144,9 +144,8 @@ void http_kit_free(struct http_kit_wait *w)
 
 int http_client_at(int port)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_port = htons((uint16_t)port),
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in a = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const struct timeval patience = {PATIENCE_S, 0};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     assert_true(fd >= 0);

@@ -1,7 +1,7 @@
 /* The chat frame of DeepSeek V4 (spec prompt-formats 1, 2, 5, 6):
  *
- *   BOS [effort text] SYSTEM { USER text ASSISTANT (THINK reasoning ENDTHINK | ENDTHINK) answer calls EOS } ... USER text
- *   ASSISTANT (THINK | ENDTHINK)
+ *   BOS [effort text] SYSTEM { USER text ASSISTANT (THINK reasoning ENDTHINK | ENDTHINK) answer calls EOS } ...
+ *   USER text ASSISTANT (THINK | ENDTHINK)
  *
  * Nothing stands between the parts.
  *
