@@ -41,6 +41,7 @@ LIBS_ds4      := -ledit
 LIBS_ds4-gguf := -ljansson
 LIBS_ds4-server := -levent_core -ljansson
 LIBS_test_diagnostics := -ljansson
+LIBS_test_failures := -levent_core
 LIBS_test_http := -levent_core
 LIBS_test_http_hostile := -levent_core
 LIBS_bench_http := -levent_core

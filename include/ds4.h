@@ -209,6 +209,10 @@ struct ds4_sampling {
     float min_p;       /* 0: all; relative to the most probable token */
     uint64_t seed;
 };
+/* 0; or DS4_E_MODEL: a logit is NaN or infinite, as where weights are damaged. Nothing drawn from such logits means
+ * anything: answers should end here. */
+int ds4_logits_check(const float *logits, int n_vocab, struct ds4_error *e);
+
 /* Draws a token. Weights are e^(logit / temperature); then, each on what the one before left: the top_k highest, the
  * fewest highest whose share of the weight reaches top_p, those of at least min_p times the highest weight (the highest
  * always stays; of equals the lower ids are higher). One of them is drawn in proportion to its weight. The random

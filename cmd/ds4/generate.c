@@ -57,15 +57,17 @@ static int generate(ds4_engine *g, ds4_session *s, const struct options *o, stru
     ds4_engine_info(g, &info);
     for (;;) {
         if (terminal_interrupted()) return r->end = GENERATE_INTERRUPTED, 0;
-        const int32_t id =
-            ds4_sample(ds4_session_logits(s), info.n_vocab, &o->sampling.draw, (uint64_t)ds4_session_length(s));
+        const float *logits = ds4_session_logits(s);
+        int rc = ds4_logits_check(logits, info.n_vocab, e);
+        if (rc) return rc;
+        const int32_t id = ds4_sample(logits, info.n_vocab, &o->sampling.draw, (uint64_t)ds4_session_length(s));
         if (ds4_token_is_stop(g, id)) return 0;
         if (!answer_token(out, id)) return output_error(e);
         token_list_add(history, id);
         r->generated++;
         if (r->generated == o->n_tokens) return r->end = GENERATE_LIMIT, 0;
         if (ds4_session_length(s) + 1 >= ds4_session_ctx(s)) return r->end = GENERATE_FULL, 0;
-        const int rc = advance(g, s, id, e);
+        rc = advance(g, s, id, e);
         if (rc) return rc;
         r->steps++;
     }

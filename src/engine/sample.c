@@ -3,6 +3,7 @@
  * is sorted and nothing allocated. A NaN counts as impossible, like minus infinity. */
 #include "ds4.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- order */
@@ -34,6 +35,22 @@ static int32_t highest(const float *logits, int n_vocab)
         if (k > key) best = i, key = k;
     }
     return best;
+}
+
+int ds4_logits_check(const float *logits, int n_vocab, struct ds4_error *e)
+{
+    int i = 0;
+    while (i < n_vocab && isfinite(logits[i])) i++;
+    if (i == n_vocab) return 0;
+    if (e) {
+        e->code = DS4_E_MODEL;
+        snprintf(
+            e->message, sizeof e->message,
+            "the model says %s of token %d, which is no number to choose by: weights of its file are damaged; get the "
+            "file again",
+            isnan(logits[i]) ? "nan" : "inf", i);
+    }
+    return DS4_E_MODEL;
 }
 
 /* ---------------------------------------------------------------- weights and cuts */

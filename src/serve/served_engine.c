@@ -165,6 +165,8 @@ static int next(struct served_session *s, const struct served_draw *d, struct se
 {
     const struct served_engine *m = model_of(s);
     const float *logits = ds4_session_logits(of(s));
+    const int rc = ds4_logits_check(logits, m->info.n_vocab, e);
+    if (rc) return rc;
     *out = (struct served_choice){
         .id = ds4_sample(logits, m->info.n_vocab, d->sampling, (uint64_t)ds4_session_length(of(s)))};
     if (d->logprobs) fill_logprobs(m, logits, d, out);

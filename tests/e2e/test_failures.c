@@ -15,6 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "../support/demo_model.h"
+#include "../support/forge.h"
+#include "../support/http_kit.h"
+#include "../support/server_run.h"
 #include "../support/shell_run.h"
 #include "../support/synth_model.h"
 #include "base/file.h"
@@ -362,6 +365,39 @@ static void what_does_not_fail(void **state)
                  "out/a?b?[31m??c: ");
 }
 
+/* ---------------------------------------------------------------- damage that shows when it is used */
+
+/* A head with a weight that is no number: an answer ends with an error, in the chat and from the server, instead of
+ * following the token that it makes largest. */
+static void damaged_head(void **state)
+{
+    static const char says[] = "which is no number to choose by: weights of its file are damaged; get the file again";
+    static const uint64_t values[] = {0x7f80, 0xff80, 0x7fc0}; /* BF16: infinite of both signs, NaN */
+    char bad[TEMP_PATH], command[300], what[TEMP_PATH + 10];
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        const struct forge_edit edit = {T_POKE, "output.weight", values[i], .at = 0, .n = 2};
+        temp_file(bad);
+        forge_write(model, bad, &edit, 1);
+        snprintf(command, sizeof command,
+                 TEST_BUILD "/ds4 -m %s -p hi -n 20 2>$FOLDER/told; r=$?; tail -n 1 $FOLDER/told >&2; exit $r", bad);
+        fails(command, 1, says);
+        snprintf(command, sizeof command, TEST_BUILD "/ds4 -m %s -p hi --dump-logits /dev/stdout -c 64 2>&1", bad);
+        shell_expect(command, 0, "null"); /* the diagnostics show it */
+        struct server_run s;
+        struct http_answer a = {0};
+        snprintf(what, sizeof what, "-m %s", bad);
+        server_run_start(&s, what, "--ctx 512 --threads 2");
+        for (int k = 0; k < 2; k++) { /* it goes on with the next request */
+            http_client_ask_at(s.port, "POST", "/v1/chat/completions", "Content-Type: application/json\r\n",
+                               "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}", &a);
+            if (a.status != 500 || !strstr(str_c(&a.body), says)) fail_msg("%d: %s", a.status, str_c(&a.body));
+        }
+        http_answer_free(&a);
+        server_run_stop(&s);
+        temp_remove(bad);
+    }
+}
+
 /* ---------------------------------------------------------------- limits of the system */
 
 /* Files and folders that somebody else may not touch. Root may, so root gives up its rights. */
@@ -570,6 +606,7 @@ int main(void)
         cmocka_unit_test(output_streams),
         cmocka_unit_test(no_place_for_messages),
         cmocka_unit_test(what_does_not_fail),
+        cmocka_unit_test(damaged_head),
         cmocka_unit_test(without_permission),
         cmocka_unit_test(too_little),
         cmocka_unit_test(little_address_space),

@@ -211,12 +211,30 @@ static void test_logprobs(void **state)
     assert_true(ds4_token_logprob(x, V, -1) == -INFINITY && ds4_token_logprob(x, V, V) == -INFINITY);
 }
 
+static void test_check(void **state)
+{
+    static const float odd[] = {NAN, INFINITY, -INFINITY};
+    float x[V];
+    struct ds4_error e = {0};
+    random_logits(x, V, 100);
+    x[3] = 3e38f;
+    assert_int_equal(ds4_logits_check(x, V, &e), 0);
+    for (int i = 0; i < 3; i++) {
+        x[V - 1] = odd[i];
+        assert_int_equal(ds4_logits_check(x, V, NULL), DS4_E_MODEL);
+        assert_int_equal(ds4_logits_check(x, V, &e), DS4_E_MODEL);
+        assert_int_equal(e.code, DS4_E_MODEL);
+        assert_non_null(strstr(e.message, i ? "says inf of token 499," : "says nan of token 499,"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_greedy),   cmocka_unit_test(test_not_finite),   cmocka_unit_test(test_filters_not_finite),
-        cmocka_unit_test(test_filters),  cmocka_unit_test(test_top_p_border), cmocka_unit_test(test_repeats),
-        cmocka_unit_test(test_logprobs),
+        cmocka_unit_test(test_check),      cmocka_unit_test(test_greedy),
+        cmocka_unit_test(test_not_finite), cmocka_unit_test(test_filters_not_finite),
+        cmocka_unit_test(test_filters),    cmocka_unit_test(test_top_p_border),
+        cmocka_unit_test(test_repeats),    cmocka_unit_test(test_logprobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
