@@ -1,7 +1,7 @@
 #include "engine/pace.h"
 #include <stdbool.h>
 
-static const double WAIT_S = 0.030, WAIT_STEPS = 2, COSTLIER = 1.2, FORGET = 0.93, RISE = 1.25;
+static const double WAIT_S = 0.020, WAIT_STEPS = 2, COSTLIER = 1.2, FORGET = 0.93, RISE = 1.25;
 
 void pace_init(struct pace *p, int chunk, int least)
 {

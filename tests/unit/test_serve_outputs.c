@@ -338,7 +338,7 @@ static void long_arguments(const struct answer_syntax *syntax, const char *head,
     struct str text = {0}, value = {0}, want = {0};
     for (int i = 0; value.n < 200 * 1024; i++)
         str_printf(&value, "%d: \"plain\" words\t& \\n \\u00e9 to the end of the line%s\n", i,
-                   i % 256 ? "" : " <b>1 < 2</b> </ </\xef\xbd\x9c \xe6\xbc\xa2\xf0\x9f\x9a\x80");
+                   i % 1024 ? "" : " <b>1 < 2</b> </ </\xef\xbd\x9c \xe6\xbc\xa2\xf0\x9f\x9a\x80");
     str_printf(&text, "I write it.%s%s%s", head, value.p, tail);
     str_puts(&want, "[T I write it.][C note {\"path\":\"a\",\"text\":");
     json_text_quote(&want, value.p, value.n);
