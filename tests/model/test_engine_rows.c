@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
+#include "engine/engine_internal.h"
 #include "../support/engine_kit.h"
 
 static void test_chunks(void **state)
@@ -147,6 +148,35 @@ static void test_two_sweeps(void **state)
     ds4_engine_close(g);
 }
 
+/* Where layers are known to take long, a prompt goes in small pieces while an answer is written and in large ones as
+ * soon as it is over: the same bits. */
+static void test_pieces_beside_an_answer(void **state)
+{
+    struct ds4_options o = kit_options(KIT_Q8);
+    o.prefill_chunk = 512;
+    ds4_engine *g = kit_open(&o);
+    ds4_session *a = kit_session(g), *b = kit_session(g);
+    kit_sync(b, kit_tokens(), 120);
+    g->pace.layer_s[0] = 1, g->pace.layer_s[1] = 0.5;
+    kit_submit(a, kit_tokens(), KIT_TRUTH);
+    kit_submit(b, kit_tokens() + 120, 1);
+    int decoded = 0, done = 0, before = 0;
+    while (ds4_engine_step(g, NULL) == 1) {
+        (void)ds4_session_collect(a, &done, NULL);
+        if (done > before && before < 256) assert_int_equal(done - before, 128);
+        if (done > before && before == 256) assert_int_equal(done, KIT_TRUTH); /* alone, 444 in one piece */
+        before = done;
+        if (done < 256 && ds4_session_collect(b, NULL, NULL) == DS4_DONE)
+            kit_submit(b, kit_tokens() + 121 + decoded++, 1);
+    }
+    assert_true(decoded > 0);
+    kit_check(a, KIT_Q8, KIT_TRUTH);
+    kit_check(b, KIT_Q8, ds4_session_length(b));
+    ds4_session_free(a);
+    ds4_session_free(b);
+    ds4_engine_close(g);
+}
+
 static int clean(void **state)
 {
     kit_clean();
@@ -156,9 +186,13 @@ static int clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers),           cmocka_unit_test(test_chunks),
-        cmocka_unit_test(test_threads),           cmocka_unit_test(test_batch),
-        cmocka_unit_test(test_interrupted_sweep), cmocka_unit_test(test_two_sweeps),
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_interrupted_sweep),
+        cmocka_unit_test(test_two_sweeps),
+        cmocka_unit_test(test_pieces_beside_an_answer),
     };
     return cmocka_run_group_tests(tests, NULL, clean);
 }
