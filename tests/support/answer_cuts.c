@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include "base/mem.h"
 
-const struct answer_cut_counts answer_cuts_full = {4096, true, 2000, 200};
+const struct answer_cut_counts answer_cuts_full = {SIZE_MAX, 4096, true, 2000, 200};
 
 static uint64_t next_random(uint64_t *seed)
 {
@@ -33,7 +33,7 @@ void answer_cuts(const char *text, size_t n, const struct answer_cut_counts *cou
     size_t *const ends = mem_alloc((n + 1) * sizeof *ends);
     cut(arg, &n, 1);
     for (size_t i = 0; i < n; i++) ends[i] = i + 1;
-    if (n > 1) cut(arg, ends, n);
+    if (n > 1 && n <= counts->bytes) cut(arg, ends, n);
     for (size_t at = 1; at < n; at++) {
         const bool wanted = n <= counts->all_splits || (counts->markup && in_markup(text, at));
         if (wanted || next_random(&seed) % n < counts->some_splits) cut(arg, (size_t[]){at, n}, 2);

@@ -23,7 +23,7 @@
 
 enum { WAYS = 6, SCRIPT_BYTES = 1 << 23 };
 
-static const struct answer_cut_counts a_few = {.some_splits = 6, .multi_splits = 6};
+static const struct answer_cut_counts a_few = {.bytes = 4096, .some_splits = 4, .multi_splits = 4};
 static const struct answer_cut_counts *counts = &a_few;
 
 /* Streamed or not, which API. */
