@@ -131,6 +131,7 @@ static void want_for(const struct output *o, const struct way *w, struct str *wa
     const char *over = strstr(o->want, " over ");
     size_t n = over ? (size_t)(over - o->want) : strlen(o->want);
     if (!w->stream && n > sizeof cut && !strcmp(o->want + n - strlen(cut), cut)) {
+        n -= strlen(cut);
         while (memcmp(o->want + n, "[C ", 3)) n--;
         str_add(want, o->want, n);
         str_puts(want, " length");
