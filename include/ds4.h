@@ -175,8 +175,8 @@ int ds4_engine_step(ds4_engine *g, struct ds4_error *e);
 /* State of the last submission; DONE, FAILED and CANCELLED are told once, then the session is IDLE. done: its tokens
  * committed so far. */
 enum ds4_state ds4_session_collect(ds4_session *s, int *done, struct ds4_error *e);
-/* Drops what is queued or running for s at the next layer border; a decode step that others share is ended for them
- * first. Without work it has no effect. Any thread. */
+/* Drops what is queued or running for s, in the middle of a layer (ref: at its end); a decode step that others share is
+ * ended for them first. Without work it has no effect. Any thread. */
 void ds4_session_cancel(ds4_session *s);
 
 /* Speculation. draft evaluates n <= draft_max tokens behind the history without committing; logits [n][n_vocab] of

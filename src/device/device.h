@@ -337,6 +337,10 @@ struct dev_stream {
     struct dev *dev;
     const struct rows *rows;
     struct err error;
+    /* Asked between the tasks of an op, by any thread; true: the op and those behind it end at once, with
+     * ERR_CANCELLED, and what they were to write is undefined. NULL: never. */
+    bool (*unwanted)(const void *arg);
+    const void *unwanted_arg;
 };
 
 /* The sticky error of a stream: 0 or its code (message in e). dev_clear empties it. */

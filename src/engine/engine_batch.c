@@ -100,8 +100,10 @@ void batch_add(struct batch *b, struct ds4_session *s, int n)
     }
 }
 
-static bool batch_unwanted(const struct batch *b)
+/* Nobody waits for the batch any more. */
+static bool batch_unwanted(const void *arg)
 {
+    const struct batch *b = arg;
     for (int i = 0; i < b->step.rows.n_segments; i++)
         if (!atomic_load(&b->owner[i]->cancel)) return false;
     return true;
@@ -115,6 +117,19 @@ static int batch_check(struct ds4_engine *g, const struct batch *b, struct err *
     return batch_unwanted(b) ? err_set(e, ERR_CANCELLED, "cancelled") : 0;
 }
 
+/* From here to its end, ops of the batch end early when it becomes unwanted. */
+static void batch_watch(struct ds4_engine *g, const struct batch *b)
+{
+    g->stream->unwanted = batch_unwanted;
+    g->stream->unwanted_arg = b;
+}
+
+static int batch_watch_end(struct ds4_engine *g, const struct batch *b, struct err *e)
+{
+    g->stream->unwanted = NULL;
+    return batch_check(g, b, e);
+}
+
 int batch_layer(struct ds4_engine *g, struct batch *b, struct err *e)
 {
     if (!b->prepared) {
@@ -123,14 +138,16 @@ int batch_layer(struct ds4_engine *g, struct batch *b, struct err *e)
         b->prepared = true;
         g->family->embed(g->model, &b->step);
     }
+    batch_watch(g, b);
     g->family->layer(g->model, &b->step, b->layer++);
-    return batch_check(g, b, e);
+    return batch_watch_end(g, b, e);
 }
 
 int batch_head(struct ds4_engine *g, struct batch *b, const int *row, int n, struct err *e)
 {
+    batch_watch(g, b);
     g->family->head(g->model, &b->step, row, n, g->logits);
-    return batch_check(g, b, e);
+    return batch_watch_end(g, b, e);
 }
 
 int batch_commit(struct ds4_engine *g, struct batch *b, int segment, int n, struct err *e)

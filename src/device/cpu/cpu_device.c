@@ -1,4 +1,5 @@
 /* The cpu device: creation, buffers, weights, scratch, the parallel loop, and the table of ops. */
+#include <stdatomic.h>
 #include <string.h>
 #include "device/cpu/cpu_internal.h"
 
@@ -87,22 +88,52 @@ static void range_task(void *arg, int task, int thread)
     j->fn(j->arg, from, min_i64(from + j->step, j->n), thread);
 }
 
+struct watched_job {
+    const struct dev_stream *s;
+    void (*fn)(void *arg, int task, int thread);
+    void *arg;
+    atomic_bool stopped;
+};
+
+static void watched_task(void *arg, int task, int thread)
+{
+    struct watched_job *j = arg;
+    if (atomic_load_explicit(&j->stopped, memory_order_relaxed)) return;
+    if (j->s->unwanted(j->s->unwanted_arg))
+        atomic_store(&j->stopped, true);
+    else
+        j->fn(j->arg, task, thread);
+}
+
+/* Runs tasks on the pool, unless the work has become unwanted. */
+static void run_tasks(struct dev_stream *s, void (*fn)(void *arg, int task, int thread), void *arg, int n)
+{
+    struct pool *const pool = cpu_of(s)->pool;
+    if (!s->unwanted) {
+        pool_run(pool, fn, arg, n);
+        return;
+    }
+    struct watched_job j = {.s = s, .fn = fn, .arg = arg};
+    pool_run(pool, watched_task, &j, n);
+    if (atomic_load(&j.stopped)) dev_fail(s, ERR_CANCELLED, "cancelled");
+}
+
 /* Below this many touched floats waking the other threads costs more than it saves. */
 enum { SERIAL_COST = 16384, TASKS_PER_THREAD = 4 };
 
 void cpu_ranges(struct dev_stream *s, cpu_range_fn *fn, void *arg, int64_t n, int64_t cost)
 {
     const struct cpu_dev *d = cpu_of(s);
-    if (n <= 0) return;
+    if (n <= 0 || !cpu_ready(s)) return;
     const int64_t most = (int64_t)d->n_threads * TASKS_PER_THREAD, useful = n * max_i64(cost, 1) / (SERIAL_COST / 2);
     const int64_t tasks = n * cost <= SERIAL_COST ? 1 : min_i64(n, min_i64(most, useful));
     struct range_job j = {.fn = fn, .arg = arg, .n = n, .step = (n + tasks - 1) / tasks};
-    pool_run(d->pool, range_task, &j, (int)((n + j.step - 1) / j.step));
+    run_tasks(s, range_task, &j, (int)((n + j.step - 1) / j.step));
 }
 
 void cpu_tasks(struct dev_stream *s, void (*fn)(void *arg, int task, int thread), void *arg, int64_t n)
 {
-    if (n > 0) pool_run(cpu_of(s)->pool, fn, arg, (int)n);
+    if (n > 0 && cpu_ready(s)) run_tasks(s, fn, arg, (int)n);
 }
 
 /* ---------------------------------------------------------------- objects */
