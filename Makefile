@@ -164,7 +164,8 @@ test: deps check-includes
 	@+$(SUBMAKE) TESTS="$(TESTS)" programs tests replays
 	@tests/run.sh $(TEST_BIN) $(REPLAY_BIN)
 # What is too slow for every change: other programs beside ours, the clients of others, the demo model on all its tasks, what models say
-# to the server cut in all ways, the tests again with all sanitizers, and a minute per fuzz target.
+# to the server cut in all ways, slow clients, the tests again with all sanitizers, minutes of eight clients at once with them, and a minute
+# per fuzz target.
 nightly: deps check-includes
 	@+$(MAKE) MODE=release BUILD=build/release test
 	@+$(MAKE) MODE=release BUILD=build/release peer
@@ -172,8 +173,11 @@ nightly: deps check-includes
 	build/release/tests/model/test_demo_oracle all
 	build/release/tests/e2e/test_demo_accuracy all
 	build/release/tests/unit/test_serve_outputs all
+	build/release/tests/e2e/test_server_hostile all
 	@+$(MAKE) MODE=asan BUILD=build/asan test
+	build/asan/tests/e2e/test_server_soak 60
 	@+$(MAKE) MODE=tsan BUILD=build/tsan test
+	build/tsan/tests/e2e/test_server_soak 60
 	@+$(MAKE) FUZZ_SECONDS=60 fuzz
 
 # The kernels of 64-bit ARM on another machine: those parts that have some, and their quick tests, in an emulator.
@@ -232,7 +236,7 @@ help:
 	@echo "make fuzz       fuzz every reader of outside data, FUZZ_SECONDS=10 each, from FUZZ_SEED (needs clang)"
 	@echo "make peer       compare with another engine and another tokenizer (needs node; PEER_SHAPES=3: fewer models)"
 	@echo "make clients    ds4-server with client libraries, the page in a browser, coding agents (needs node; CLIENTS=sdk, recorded, page, agents)"
-	@echo "make nightly    tests plain, the peers, the clients, the demo model on all its tasks, what models say cut in all ways, tests with asan and with tsan, a minute per fuzz target"
+	@echo "make nightly    tests plain, the peers, the clients, the demo model on all its tasks, what models say cut in all ways, tests with asan and with tsan, minutes of load with both, a minute per fuzz target"
 	@echo "make oracle     recompute the golden logits of the small test models and the demo model (PYTHON=python3 with numpy)"
 	@echo "make check-includes   includes that point upward"
 	@echo "make format     clang-format on all sources          make clean   remove build/"

@@ -5,7 +5,9 @@
 
 /* ---- requests ---- */
 
-/* Reads a request's body, which it takes over (mem_free). 0 and the request, or negative and *why. */
+enum { API_MAX_VALUES = 1 << 20, API_MODEL_BYTES = 1024 };
+/* Reads a request's body, which it takes over (mem_free). 0 and the request, or negative and *why. A body may hold
+ * API_MAX_VALUES values, the name of a model API_MODEL_BYTES. */
 int api_read(enum api api, char *body, size_t n, struct request **out, struct api_error *why);
 
 /* ---- answers ---- */

@@ -42,6 +42,22 @@ static void mend_surrogates(char *p, size_t n)
     }
 }
 
+/* A body of nothing but small values takes twenty times its size once it is read, and seconds. */
+static bool too_many_values(const char *p, size_t n)
+{
+    size_t values = 0;
+    bool string = false;
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] == '"')
+            string = !string;
+        else if (string)
+            i += p[i] == '\\';
+        else
+            values += p[i] == ',' || p[i] == '[' || p[i] == '{';
+    }
+    return values > API_MAX_VALUES;
+}
+
 static int bad_body(struct api_error *why, const char *what)
 {
     *why = (struct api_error){.status = 400, .type = "invalid_request_error"};
@@ -55,6 +71,7 @@ static int body_parse(struct request *r, char *body, size_t n, struct api_error 
     r->raw = body;
     r->n_raw = n;
     if (!body) return bad_body(why, "the body is empty");
+    if (too_many_values(body, n)) return bad_body(why, "more than a million values in it");
     mend_surrogates(body, n);
     r->body = json_loadb(body, n, JSON_ALLOW_NUL, &e);
     /* schemas and arguments hold numbers of any size; they are copied as text */
@@ -318,6 +335,10 @@ void read_model(struct reading *g)
 {
     const char *m = g->r->model = field_string(&g->f, "model", NULL);
     if (!m) return;
+    if (strlen(m) > API_MODEL_BYTES) { /* every event of a stream says it again */
+        field_wrong(&g->f, "model", "longer than %d bytes", API_MODEL_BYTES);
+        return;
+    }
     if (!strcmp(m, "deepseek-chat") || ends_in(m, "-no-think") || ends_in(m, "-nothink") ||
         ends_in(m, "flash-next-chat"))
         set_thinking(g, false);

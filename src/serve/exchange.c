@@ -9,6 +9,8 @@ enum { SILENCE_S = 4 }; /* a client that gets a stream hears something at least 
 
 /* What tells a client its answer; lives as long as the job. */
 struct exchange {
+    struct server *server;
+    size_t counted;
     struct http_reply *reply;
     struct journal_entry *entry; /* until the answer is over */
     struct encoder *encoder;
@@ -114,6 +116,7 @@ static void on_drop(void *arg)
     struct exchange *x = arg;
     end_entry(x, x->stream ? 200 : 0, "client gone");
     http_reply_release(x->reply);
+    server_uncount(x->server, x->counted);
     encoder_free(x->encoder);
     str_free(&x->out);
     mem_free(x);
@@ -152,19 +155,22 @@ static void answer_count(const struct incoming *q, const struct ask *a)
     journal_end(q->entry, 200, "complete");
 }
 
-static struct exchange *exchange_new(const struct server *s, const struct incoming *q, const struct request *r)
+static struct exchange *exchange_new(struct server *s, struct incoming *q, const struct request *r)
 {
     struct exchange *x = mem_alloc(sizeof *x);
-    *x = (struct exchange){.reply = http_reply_hold(q->reply),
+    *x = (struct exchange){.server = s,
+                           .counted = q->counted,
+                           .reply = http_reply_hold(q->reply),
                            .entry = q->entry,
                            .encoder = encoder_new(r, s->info.id),
                            .stream = r->stream,
                            .path = path_of(q->what),
                            .told = clock_s()};
+    q->counted = 0;
     return x;
 }
 
-static void queue(struct server *s, const struct incoming *q, struct ask *a)
+static void queue(struct server *s, struct incoming *q, struct ask *a)
 {
     struct api_error why;
     struct http_reply *reply = q->reply;
@@ -194,6 +200,13 @@ static enum api api_of(enum asked what)
                                     [ASKED_MESSAGES] = API_MESSAGES,
                                     [ASKED_COUNT] = API_MESSAGES};
     return apis[what];
+}
+
+void exchange_refuse(struct incoming *q)
+{
+    struct api_error why = {.status = 503, .type = "server_error", .retry_after = 5};
+    snprintf(why.message, sizeof why.message, "too many large requests at the same time; try again later");
+    send_error(q->reply, q->entry, path_of(q->what), &why);
 }
 
 void exchange_begin(struct server *s, struct incoming *q)

@@ -3,7 +3,9 @@
 #define SERVE_EXCHANGE_H
 #include "serve/server_internal.h"
 
-/* Reads a request and queues it, or answers it with an error. Takes the body. On the thread that reads requests. */
+/* Reads a request and queues it, or answers it with an error. Takes the body. On a thread that reads requests. */
 void exchange_begin(struct server *s, struct incoming *q);
+/* Answers a request that is not read because there is too much to read already. */
+void exchange_refuse(struct incoming *q);
 
 #endif

@@ -9,12 +9,20 @@
 #include "serve/pages.h"
 #include "serve/server_internal.h"
 
-enum { FAILED_S = 5, MEMORY_BYTES = 512 << 20 };
+enum { FAILED_S = 5, MEMORY_BYTES = 512 << 20, SMALL_BYTES = 1 << 20, BODIES_BYTES = 256 << 20 };
 
-/* ---------------------------------------------------------------- the thread that reads requests */
+/* ---------------------------------------------------------------- the threads that read requests */
 
-static void incoming_free(struct incoming *q)
+void server_uncount(struct server *s, size_t n)
 {
+    pthread_mutex_lock(&s->lock);
+    s->bodies -= n;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void incoming_free(struct server *s, struct incoming *q)
+{
+    server_uncount(s, q->counted);
     http_reply_release(q->reply);
     mem_free(q->body);
     mem_free(q->who);
@@ -24,20 +32,45 @@ static void incoming_free(struct incoming *q)
 
 static void *read_requests(void *arg)
 {
-    struct server *s = arg;
+    struct lane *l = arg;
+    struct server *s = l->server;
     for (;;) {
         pthread_mutex_lock(&s->lock);
-        while (!s->incoming && !s->stopping) pthread_cond_wait(&s->wake, &s->lock);
-        struct incoming *q = s->incoming;
+        while (!l->first && !s->stopping) pthread_cond_wait(&l->wake, &s->lock);
+        struct incoming *q = l->first;
         if (q) {
-            s->incoming = q->next;
-            if (!s->incoming) s->incoming_end = &s->incoming;
+            l->first = q->next;
+            if (!l->first) l->end = &l->first;
         }
         pthread_mutex_unlock(&s->lock);
         if (!q) return NULL;
         exchange_begin(s, q);
-        incoming_free(q);
+        incoming_free(s, q);
     }
+}
+
+/* False: there are too many large ones. */
+static bool enqueue(struct server *s, struct incoming *q)
+{
+    const bool large = q->n_body > SMALL_BYTES;
+    struct lane *l = large ? &s->large : &s->small;
+    pthread_mutex_lock(&s->lock);
+    const bool room = !large || q->n_body <= BODIES_BYTES - s->bodies;
+    if (room) {
+        q->counted = large ? q->n_body : 0;
+        s->bodies += q->counted;
+        *l->end = q;
+        l->end = &q->next;
+        pthread_cond_signal(&l->wake);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return room;
+}
+
+static void lane_open(struct server *s, struct lane *l)
+{
+    *l = (struct lane){.server = s, .end = &l->first};
+    pthread_cond_init(&l->wake, NULL);
 }
 
 static void take(struct server *s, enum asked what, struct http_reply *reply, struct http_request *q)
@@ -51,11 +84,9 @@ static void take(struct server *s, enum asked what, struct http_reply *reply, st
     in->key = q->key >= 0 ? mem_strdup(s->o.http.keys[q->key]) : NULL;
     in->body = http_request_take_body(q);
     str_free(&who);
-    pthread_mutex_lock(&s->lock);
-    *s->incoming_end = in;
-    s->incoming_end = &in->next;
-    pthread_cond_signal(&s->wake);
-    pthread_mutex_unlock(&s->lock);
+    if (enqueue(s, in)) return;
+    exchange_refuse(in);
+    incoming_free(s, in);
 }
 
 /* ---------------------------------------------------------------- routes */
@@ -150,17 +181,20 @@ static void *watch_model(void *arg)
 
 int server_run(struct server *s)
 {
-    pthread_t reader, scheduler, watch;
-    pthread_create(&reader, NULL, read_requests, s);
+    pthread_t scheduler, watch;
+    pthread_create(&s->small.thread, NULL, read_requests, &s->small);
+    pthread_create(&s->large.thread, NULL, read_requests, &s->large);
     pthread_create(&scheduler, NULL, run_scheduler, s);
     pthread_create(&watch, NULL, watch_model, s);
     http_run(s->http);
     pthread_mutex_lock(&s->lock);
     s->stopping = true;
-    pthread_cond_signal(&s->wake);
+    pthread_cond_signal(&s->small.wake);
+    pthread_cond_signal(&s->large.wake);
     pthread_mutex_unlock(&s->lock);
     pthread_join(watch, NULL);
-    pthread_join(reader, NULL);
+    pthread_join(s->small.thread, NULL);
+    pthread_join(s->large.thread, NULL);
     scheduler_stop(s->scheduler);
     pthread_join(scheduler, NULL);
     return scheduler_failed(s->scheduler, NULL, 0) ? SERVER_FAILED : 0;
@@ -177,9 +211,9 @@ int server_open(const struct server_options *o, struct server **out, struct err 
 {
     struct server *s = mem_alloc(sizeof *s);
     s->o = *o;
-    s->incoming_end = &s->incoming;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->wake, NULL);
+    lane_open(s, &s->small);
+    lane_open(s, &s->large);
     o->model.ops->info(o->model.model, &s->info);
     s->memory = tool_memory_new(o->tool_ids, MEMORY_BYTES);
     struct http_options http = o->http;
@@ -209,7 +243,8 @@ void server_close(struct server *s)
     scheduler_free(s->scheduler);
     tool_memory_free(s->memory);
     journal_close(s->journal);
-    pthread_cond_destroy(&s->wake);
+    pthread_cond_destroy(&s->small.wake);
+    pthread_cond_destroy(&s->large.wake);
     pthread_mutex_destroy(&s->lock);
     mem_free(s);
 }

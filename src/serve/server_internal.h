@@ -1,4 +1,4 @@
-/* The server's parts, and a request on its way to the thread that reads it. */
+/* The server's parts, and a request on its way to a thread that reads it. */
 #ifndef SERVE_SERVER_INTERNAL_H
 #define SERVE_SERVER_INTERNAL_H
 #include <pthread.h>
@@ -13,9 +13,18 @@ struct incoming {
     enum asked what;
     char *body, *who, *key; /* owned; key NULL: none */
     size_t n_body;
+    size_t counted; /* bytes of it in server.bodies */
     struct http_reply *reply;
-    struct journal_entry *entry; /* exchange_begin's */
+    struct journal_entry *entry; /* exchange_begin's, or exchange_refuse's */
     struct incoming *next;
+};
+
+/* Requests on their way to one thread. */
+struct lane {
+    struct server *server;
+    struct incoming *first, **end;
+    pthread_cond_t wake;
+    pthread_t thread;
 };
 
 struct server {
@@ -26,10 +35,13 @@ struct server {
     struct tool_memory *memory;
     struct journal *journal; /* NULL: none */
 
-    pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t wake;
-    struct incoming *incoming, **incoming_end;
+    pthread_mutex_t lock;     /* of what follows */
+    struct lane small, large; /* a body that takes seconds to read keeps only others like it waiting */
+    size_t bodies;            /* bytes of all large bodies whose requests are not over */
     bool stopping;
 };
+
+/* What n bytes of a large body were counted for is over. */
+void server_uncount(struct server *s, size_t n);
 
 #endif

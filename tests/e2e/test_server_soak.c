@@ -20,7 +20,7 @@
 #include "../support/server_kit.h"
 #include "../support/api_talk.h"
 
-enum { VISITORS = 8, TALKS = 8, TURNS = 3, PATIENCE_S = 300, MAX_TOKENS = 160 };
+enum { VISITORS = 8, TALKS = 8, TURNS = 3, PATIENCE_S = 600, MAX_TOKENS = 160 };
 
 static double seconds = 1; /* of each of both models */
 

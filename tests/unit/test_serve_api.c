@@ -208,6 +208,31 @@ static void test_depth(void **state)
     nested(100000, false);
 }
 
+/* An array of so many numbers, or a string that has as many commas, braces and quotes. */
+static void many(int values, bool string, bool good)
+{
+    struct str s = {0};
+    struct request *r = NULL;
+    struct api_error why = {0};
+    str_puts(&s, "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}],\"x\":");
+    str_puts(&s, string ? "\"" : "[0");
+    for (int i = 1; i < values; i++) str_puts(&s, string ? "\\\",{" : ",0");
+    str_puts(&s, string ? "\"}" : "]}");
+    char *body = mem_strdup(s.p);
+    assert_int_equal(api_read(API_CHAT, body, s.n, &r, &why) == 0, good);
+    if (!good) assert_non_null(strstr(why.message, "a million values"));
+    request_free(r);
+    str_free(&s);
+}
+
+static void test_many_values(void **state)
+{
+    const int others = 6; /* in the rest of the body, commas and openers */
+    many(API_MAX_VALUES - others, false, true);
+    many(API_MAX_VALUES + 1, false, false);
+    many(API_MAX_VALUES, true, true);
+}
+
 /* ---------------------------------------------------------------- fields of all */
 
 static void test_null_is_absent(void **state)
@@ -412,6 +437,19 @@ static void test_thinking(void **state)
     refused_with(API_RESPONSES, "'reasoning':{'effort':5}", "effort", "reasoning.effort");
     refused_with(API_MESSAGES, "'thinking':{'type':'enabled','budget_tokens':0}", "budget_tokens", "from 1");
     refused_with(API_MESSAGES, "'thinking':{'type':'enabled','budget_tokens':'many'}", "budget_tokens", "whole");
+}
+
+/* "model" is said again with every event of a stream. */
+static void test_long_model(void **state)
+{
+    char name[API_MODEL_BYTES + 2] = "", more[API_MODEL_BYTES + 20];
+    for (int i = 0; i < ALL; i++) {
+        memset(name, 'm', API_MODEL_BYTES + 1);
+        snprintf(more, sizeof more, "'model':'%s'", name);
+        refused_with(apis[i], more, "model", "longer than");
+        snprintf(more, sizeof more, "'model':'%s'", name + 1);
+        accepted(apis[i], more);
+    }
 }
 
 static void test_other_fields(void **state)
@@ -798,9 +836,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bodies),          cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_depth),           cmocka_unit_test(test_null_is_absent),
-        cmocka_unit_test(test_sampling),        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_stops),           cmocka_unit_test(test_thinking),
+        cmocka_unit_test(test_depth),           cmocka_unit_test(test_many_values),
+        cmocka_unit_test(test_null_is_absent),  cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_limits),          cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_thinking),        cmocka_unit_test(test_long_model),
         cmocka_unit_test(test_other_fields),    cmocka_unit_test(test_refused_by_name),
         cmocka_unit_test(test_chat_messages),   cmocka_unit_test(test_anthropic_messages),
         cmocka_unit_test(test_responses_input), cmocka_unit_test(test_tools),
