@@ -87,10 +87,10 @@ int asking_check_fits(const struct ask *a, int ctx, struct api_error *why)
     if (a->tokens.n < (size_t)ctx) return 0;
     *why = (struct api_error){.status = 400,
                               .type = "invalid_request_error",
-                              .param = content_field(a->request->api),
                               .code = "context_length_exceeded",
                               .n_prompt = (int)a->tokens.n,
                               .n_ctx = ctx};
+    snprintf(why->param, sizeof why->param, "%s", content_field(a->request->api));
     snprintf(why->message, sizeof why->message, "Prompt has %zu tokens, but the configured context size is %d tokens",
              a->tokens.n, ctx);
     return DS4_E_LIMIT;

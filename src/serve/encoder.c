@@ -69,7 +69,7 @@ void put_openai_error(struct str *out, const struct api_error *why)
     str_puts(out, ",\"type\":");
     put_c(out, why->type ? why->type : "server_error");
     str_puts(out, ",\"param\":");
-    put_or_null(out, why->param);
+    put_or_null(out, *why->param ? why->param : NULL);
     str_puts(out, ",\"code\":");
     put_or_null(out, why->code);
     if (why->n_ctx) str_printf(out, ",\"n_prompt_tokens\":%d,\"n_ctx\":%d", why->n_prompt, why->n_ctx);

@@ -49,7 +49,7 @@ struct answer_result {
 struct api_error {
     int status;          /* HTTP */
     const char *type;    /* of the OpenAI envelope; the Anthropic one follows from the status */
-    const char *param;   /* NULL: none */
+    char param[64];      /* the field; "": none. A copy: some names are the request's, which ends before its error */
     const char *code;    /* NULL: none */
     int n_prompt, n_ctx; /* of context_length_exceeded, else 0 */
     int retry_after;     /* seconds; 0: no such header */

@@ -16,14 +16,14 @@ bool fields_good(const struct fields *f)
     return f->why->status == 0;
 }
 
-/* The field's name lives as long as the program: that of the outermost object, or the one within it. */
 bool field_wrong(const struct fields *f, const char *name, const char *fmt, ...)
 {
     va_list ap;
     if (!fields_good(f)) return false;
     f->why->status = 400;
     f->why->type = "invalid_request_error";
-    f->why->param = name;
+    snprintf(f->why->param, sizeof f->why->param, "%s", name);
+    text_defuse(f->why->param, strlen(f->why->param));
     const int n = snprintf(f->why->message, sizeof f->why->message, "%s%s: ", f->path, name);
     va_start(ap, fmt);
     vsnprintf(f->why->message + n, sizeof f->why->message - (size_t)n, fmt, ap);

@@ -4,8 +4,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <jansson.h>
 #include "base/mem.h"
 #include "serve/api.h"
 #include "../support/serve_kit.h"
@@ -99,8 +101,8 @@ static void refused(enum api api, const char *json, const char *param, const cha
     struct request *r = NULL;
     struct api_error why = {0};
     const int rc = api_read(api, mem_strdup(json), strlen(json), &r, &why);
-    if (rc >= 0 || r || why.status != 400 || strcmp(why.type, "invalid_request_error") ||
-        strcmp(why.param ? why.param : "", param) || !strstr(why.message, part))
+    if (rc >= 0 || r || why.status != 400 || strcmp(why.type, "invalid_request_error") || strcmp(why.param, param) ||
+        !strstr(why.message, part))
         fail_msg("%s\n%d, status %d, param %s, \"%s\" instead of %s, \"%s\"", json, rc, why.status, why.param,
                  why.message, param, part);
     request_free(r);
@@ -793,6 +795,96 @@ static void choice(enum api api, const char *given, enum tool_choice wanted, int
     request_free(r);
 }
 
+/* A request is taken, or refused with an error that can be told when the request is gone. */
+static void judged(enum api api, const json_t *root)
+{
+    struct request *r = NULL;
+    struct api_error why = {0};
+    struct str told = {0};
+    char *text = json_dumps(root, JSON_COMPACT);
+    const int rc = api_read(api, mem_strdup(text), strlen(text), &r, &why);
+    request_free(r);
+    if (rc) {
+        api_error_body("/v1/x", &why, &told);
+        json_t *error = json_loadb(told.p, told.n, 0, NULL);
+        if (why.status != 400 || !why.message[0] || !error) fail_msg("%s\n%d: %s", text, why.status, str_c(&told));
+        json_decref(error);
+    }
+    str_free(&told);
+    free(text);
+}
+
+static void put_child(json_t *parent, const char *key, size_t i, json_t *value)
+{
+    if (key)
+        json_object_set(parent, key, value);
+    else
+        json_array_set(parent, i, value);
+}
+
+/* Each value within `at` becomes each of `wrong`, one at a time. */
+static int spoil(enum api api, const json_t *root, json_t *at, const json_t *wrong)
+{
+    int n = 0;
+    const size_t members = json_is_object(at) ? json_object_size(at) : json_array_size(at);
+    void *member = json_object_iter(at);
+    for (size_t i = 0; i < members; i++) {
+        const char *key = member ? json_object_iter_key(member) : NULL;
+        json_t *kept = json_incref(key ? json_object_get(at, key) : json_array_get(at, i)), *value;
+        size_t k;
+        json_array_foreach(wrong, k, value)
+        {
+            put_child(at, key, i, value);
+            judged(api, root);
+            n++;
+        }
+        put_child(at, key, i, kept);
+        n += spoil(api, root, kept, wrong);
+        json_decref(kept);
+        if (key) member = json_object_iter_next(at, json_object_iter_at(at, key));
+    }
+    return n;
+}
+
+static void test_every_value_of_every_wrong_type(void **state)
+{
+    static const char *const requests[ALL] = {
+        "{'messages':[{'role':'user','content':[{'type':'text','text':'Hi'}]},{'role':'assistant','content':null,"
+        "'tool_calls':[{'id':'a','type':'function','function':{'name':'t','arguments':'{}'}}]},{'role':'tool',"
+        "'tool_call_id':'a','content':'r'}],'tools':[{'type':'function','function':{'name':'t','description':'d',"
+        "'parameters':{'type':'object','properties':{'a':{'type':'string'}}}}},{'type':'custom','custom':{'name':'u'}}]"
+        ","
+        "'tool_choice':{'type':'function','function':{'name':'t'}},'stop':['z'],'max_tokens':5,'stream_options':{"
+        "'include_usage':true},'reasoning_effort':'low','temperature':1,'seed':1,'logprobs':true,'top_logprobs':2}",
+        "{'prompt':'Hi','max_tokens':5,'stop':'z','stream':true}",
+        "{'input':[{'type':'message','role':'user','content':[{'type':'input_text','text':'Hi'}]},{'type':'reasoning',"
+        "'summary':[{'type':'summary_text','text':'x'}]},{'type':'function_call','call_id':'c','name':'t','arguments':"
+        "'{}'},{'type':'function_call_output','call_id':'c','output':'r'}],'tools':[{'type':'function','name':'t',"
+        "'parameters':{'type':'object'}},{'type':'custom','name':'u'},{'type':'namespace','name':'n','tools':[{'type':"
+        "'function','name':'v'}]}],'reasoning':{'effort':'low','summary':'auto'},'text':{'format':{'type':'text'}},"
+        "'max_output_tokens':5,'instructions':'i'}",
+        "{'max_tokens':5,'system':[{'type':'text','text':'s','cache_control':{'type':'ephemeral'}}],'messages':[{'role'"
+        ":"
+        "'user','content':[{'type':'text','text':'Hi'}]},{'role':'assistant','content':[{'type':'thinking','thinking':"
+        "'t','signature':'s'},{'type':'tool_use','id':'a','name':'t','input':{'a':1}}]},{'role':'user','content':[{"
+        "'type':'tool_result','tool_use_id':'a','content':[{'type':'text','text':'r'}]}]}],'tools':[{'name':'t',"
+        "'input_schema':{'type':'object'}}],'tool_choice':{'type':'auto'},'thinking':{'type':'enabled','budget_tokens':"
+        "1}}"};
+    json_t *wrong = json_loads(serve_json("[null,true,0,-1,1e300,'','x',[],[[]],[null],{},{'a':null},[{'type':null}],"
+                                          "[{'type':'text'}],[{'type':'function'}],{'type':'function'}]"),
+                               0, NULL);
+    for (int i = 0; i < ALL; i++) {
+        json_t *root = json_loads(serve_json("%s", requests[i]), 0, NULL);
+        request_free(read_it(apis[i], serve_json("%s", requests[i])));
+        assert_true(spoil(apis[i], root, root, wrong) >= 16 * 4);
+        json_decref(root);
+    }
+    json_decref(wrong);
+    /* the name of this field is a string of the request */
+    refused_with(API_CHAT, "'tools':[{'type':'function','function':5}]", "function", "must be an object");
+    refused_with(API_CHAT, "'tools':[{'type':'custom','custom':[]}]", "custom", "must be an object");
+}
+
 static void test_tool_choice(void **state)
 {
     enum { REFUSED = -2 };
@@ -843,7 +935,7 @@ int main(void)
         cmocka_unit_test(test_other_fields),    cmocka_unit_test(test_refused_by_name),
         cmocka_unit_test(test_chat_messages),   cmocka_unit_test(test_anthropic_messages),
         cmocka_unit_test(test_responses_input), cmocka_unit_test(test_tools),
-        cmocka_unit_test(test_tool_choice),
+        cmocka_unit_test(test_tool_choice),     cmocka_unit_test(test_every_value_of_every_wrong_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
