@@ -11,9 +11,17 @@ char *request_text(struct request *r, const char *text, size_t n)
     return r->texts[r->n_texts++] = copy;
 }
 
+/* Room for one more in an array of n that was grown by this alone. It doubles: not every allocator extends a large
+ * array where it is. */
+static void *room_for_one(void *array, size_t n, size_t size)
+{
+    const bool full = (n & (n - 1)) == 0; /* as many as fit are a power of two, or none */
+    return full ? mem_grow(array, (n ? 2 * n : 1) * size) : array;
+}
+
 struct chat_message *request_message(struct request *r, enum chat_role role)
 {
-    r->message = mem_grow(r->message, (r->n_messages + 1) * sizeof *r->message);
+    r->message = room_for_one(r->message, r->n_messages, sizeof *r->message);
     struct chat_message *m = &r->message[r->n_messages++];
     *m = (struct chat_message){.role = role};
     return m;
@@ -22,7 +30,7 @@ struct chat_message *request_message(struct request *r, enum chat_role role)
 struct chat_call *request_call(struct request *r)
 {
     struct chat_message *m = &r->message[r->n_messages - 1];
-    struct chat_call *calls = mem_grow((struct chat_call *)m->calls, (m->n_calls + 1) * sizeof *calls);
+    struct chat_call *calls = room_for_one((struct chat_call *)m->calls, m->n_calls, sizeof *calls);
     m->calls = calls;
     calls[m->n_calls] = (struct chat_call){0};
     return &calls[m->n_calls++];
@@ -30,8 +38,8 @@ struct chat_call *request_call(struct request *r)
 
 struct chat_tool *request_tool(struct request *r, struct request_tool form)
 {
-    r->tool = mem_grow(r->tool, (r->n_tools + 1) * sizeof *r->tool);
-    r->tool_form = mem_grow(r->tool_form, (r->n_tools + 1) * sizeof *r->tool_form);
+    r->tool = room_for_one(r->tool, r->n_tools, sizeof *r->tool);
+    r->tool_form = room_for_one(r->tool_form, r->n_tools, sizeof *r->tool_form);
     r->tool_form[r->n_tools] = form;
     r->tool[r->n_tools] = (struct chat_tool){.name = {form.name, strlen(form.name)}};
     return &r->tool[r->n_tools++];
