@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
-#include "base/clock.h"
 #include "../support/engine_kit.h"
 #include "../support/http_kit.h"
 #include "../support/serve_kit.h"
@@ -204,81 +202,6 @@ static void test_silent_reasoning(void **state)
     server_run_stop(&s);
 }
 
-/* ---------------------------------------------------------------- many clients */
-
-struct load {
-    const struct server_run *server;
-    int id;
-    double until;
-    int done;
-    char wrong[400];
-};
-
-static void *clients(void *arg)
-{
-    struct load *l = arg;
-    struct http_answer a = {0};
-    char body[300], want[80];
-    uint64_t rng = 0x9e3779b97f4a7c15u * (uint64_t)(l->id + 1);
-    while (clock_s() < l->until && !l->wrong[0]) {
-        const int kind = kit_below(&rng, 4), pad = 1 + kit_below(&rng, 300);
-        const bool stream = kit_below(&rng, 2), leave = !kit_below(&rng, 5);
-        snprintf(body, sizeof body,
-                 "{\"messages\":[{\"role\":\"user\",\"content\":\"[%d] %0*d\"}],\"thinking\":false,\"stream\":%s}",
-                 kind, pad % 200, l->id, stream ? "true" : "false");
-        snprintf(want, sizeof want, "word%d", kind);
-        if (leave) {
-            int fd = http_client_at(l->server->port);
-            char head[200];
-            snprintf(head, sizeof head,
-                     "POST " CHAT " HTTP/1.1\r\nHost: localhost\r\n" JSON_TYPE "Content-Length: %zu\r\n\r\n",
-                     strlen(body));
-            http_client_put(fd, head);
-            http_client_put(fd, body);
-            usleep((useconds_t)(pad * 20));
-            http_client_reset(fd);
-            continue;
-        }
-        http_client_ask_at(l->server->port, "POST", CHAT, JSON_TYPE, body, &a);
-        size_t n = 0;
-        for (const char *p = str_c(&a.body); (p = strstr(p, want)); p++) n++;
-        if (a.status != 200 || n != (size_t)(10 * kind + 10) || (stream && !strstr(str_c(&a.body), "[DONE]")))
-            snprintf(l->wrong, sizeof l->wrong, "%d, %zu times %s: %.200s", a.status, n, want, str_c(&a.body));
-        l->done++;
-    }
-    http_answer_free(&a);
-    return NULL;
-}
-
-static double load_seconds = 1;
-
-static void test_many_clients(void **state)
-{
-    enum { CLIENTS = 12 };
-    struct server_run s;
-    struct load load[CLIENTS];
-    pthread_t thread[CLIENTS];
-    struct str lines = {0};
-    int done = 0;
-    for (int i = 0; i < 4; i++)
-        str_printf(&lines, "{'when':'[%d]','text':'word%d','cuts':5,'repeat':%d,'times':0%s}\n", i, i, 10 * i + 10,
-                   i == 3 ? ",'token_ms':1" : "");
-    server_run_script(&s, serve_json("%s", lines.p), "--sessions 8 --ctx 512 --quiet");
-    for (int i = 0; i < CLIENTS; i++) {
-        load[i] = (struct load){.server = &s, .id = i, .until = clock_s() + load_seconds};
-        assert_int_equal(pthread_create(&thread[i], NULL, clients, &load[i]), 0);
-    }
-    for (int i = 0; i < CLIENTS; i++) {
-        pthread_join(thread[i], NULL);
-        if (load[i].wrong[0]) fail_msg("%s", load[i].wrong);
-        done += load[i].done;
-    }
-    print_message("%d requests in %g s\n", done, load_seconds);
-    assert_true(done >= CLIENTS);
-    str_free(&lines);
-    server_run_stop(&s);
-}
-
 /* ---------------------------------------------------------------- the end */
 
 static void test_failure(void **state)
@@ -438,19 +361,14 @@ static void test_replay(void **state)
     temp_remove(journal);
 }
 
-/* With a number: so many seconds of many clients alone. */
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wrong_use),    cmocka_unit_test(test_every_api),
         cmocka_unit_test(test_count_tokens), cmocka_unit_test(test_log_and_metrics),
         cmocka_unit_test(test_client_gone),  cmocka_unit_test(test_silent_reasoning),
-        cmocka_unit_test(test_many_clients), cmocka_unit_test(test_failure),
-        cmocka_unit_test(test_signals),      cmocka_unit_test(test_model),
-        cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_failure),      cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_model),        cmocka_unit_test(test_replay),
     };
-    const struct CMUnitTest load[] = {cmocka_unit_test(test_many_clients)};
-    if (argc < 2) return cmocka_run_group_tests(tests, NULL, NULL);
-    load_seconds = atof(argv[1]);
-    return cmocka_run_group_tests(load, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

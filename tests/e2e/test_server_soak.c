@@ -17,8 +17,11 @@
 #include "../support/demo_model.h"
 #include "../support/engine_kit.h"
 #include "../support/serve_kit.h"
-#include "../support/server_kit.h"
+#include "../support/http_kit.h"
+#include "../support/server_run.h"
 #include "../support/api_talk.h"
+
+#define SERVER_JSON "Content-Type: application/json\r\n"
 
 enum { VISITORS = 8, TALKS = 8, TURNS = 3, PATIENCE_S = 600, MAX_TOKENS = 160 };
 
@@ -239,13 +242,13 @@ static void together(const struct material *m, int port, const struct truth *tru
 }
 
 /* Whoever left has been let go. */
-static void at_rest(const struct server_kit *s)
+static void at_rest(const struct server_run *s)
 {
     struct http_answer a = {0};
     const double end = clock_s() + PATIENCE_S;
     do {
         usleep(50 * 1000);
-        server_get(s, "/metrics", &a);
+        http_client_ask_at(s->port, "GET", "/metrics", "", NULL, &a);
         assert_true(clock_s() < end);
     } while (!strstr(str_c(&a.body), "\nds4_active_answers 0\n") ||
              !strstr(str_c(&a.body), "\nds4_queued_requests 0\n"));
@@ -254,17 +257,17 @@ static void at_rest(const struct server_kit *s)
 
 static void soak(const struct material *m, const char *model, const char *options)
 {
-    struct server_kit s = {0};
+    struct server_run s = {0};
     struct truth truth = {0};
     char all[200];
-    server_start_with(&s, model, options);
+    server_run_start(&s, model, options);
     alone(m, s.port, &truth);
-    server_stop(&s);
+    server_run_stop(&s);
     snprintf(all, sizeof all, "%s --sessions %d", options, VISITORS);
-    server_start_with(&s, model, all);
+    server_run_start(&s, model, all);
     together(m, s.port, &truth);
     at_rest(&s);
-    server_stop(&s);
+    server_run_stop(&s);
     for (int i = 0; i < TALKS; i++) {
         for (int k = 0; k < TURNS; k++) str_free(&truth.line[i][k]);
         str_free(&truth.completion[i]);
@@ -296,7 +299,7 @@ static void test_scripted(void **state)
                    i, i, 20 + 10 * i, i, i, i, i);
         str_printf(&lines, SERVE_RUN("cat topic%d && \xc3\xa4") "','cuts':%s,'times':0}\n", i, i % 2 ? "'bytes'" : "7");
     }
-    server_script(path, serve_json("%s", lines.p));
+    server_run_write(path, serve_json("%s", lines.p));
     snprintf(model, sizeof model, "--scripted %s", path);
     soak(&m, model, "--quiet --ctx 8192");
     temp_remove(path);
