@@ -45,7 +45,7 @@ struct ds4_options {
     const char *backend;   /* "cpu" (NULL), "ref" */
     const char *isa;       /* kernels of "cpu": NULL = best, or scalar, avx2, avx512, neon, neon-dotprod, neon-i8mm */
     int threads;           /* 0: one per physical core */
-    int prefill_chunk;     /* most rows of a prefill step; 0: 512 */
+    int prefill_chunk;     /* most rows of a prefill step; 0: 1024 */
     int sessions, ctx;     /* what the memory plan counts with: sessions of ctx tokens; 0: 1 and 32768 */
     uint64_t anchor_bytes; /* rewind points per session; 0: 256 MiB */
     uint64_t memory_limit; /* bytes the engine may count on; 0: what is free now */

@@ -23,7 +23,7 @@ int engine_error(struct ds4_error *e, const struct err *err)
 
 /* ---------------------------------------------------------------- options */
 
-enum { PREFILL_CHUNK = 512, PREFILL_CHUNK_MAX = 65536, CTX = 32768, SESSIONS_MAX = 4096 };
+enum { PREFILL_CHUNK = 1024, PREFILL_CHUNK_MAX = 65536, CTX = 32768, SESSIONS_MAX = 4096 };
 #define ANCHOR_BYTES ((uint64_t)256 << 20)
 
 static int or_default(int v, int otherwise)

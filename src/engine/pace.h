@@ -22,7 +22,7 @@ void pace_layer(struct pace *p, int rows, int layer, int n_layers, double second
 /* Rows of the next piece, with an answer being written: the largest size whose layer steps are expected to take no
  * longer than twice a decode step and 20 ms. But none that is known to cost a fifth more time a row than the next
  * larger one, as where a layer's weights have to be read from memory whatever the number of rows; that is tried again
- * now and then. */
+ * now and then. Where nothing is known yet, the smallest. */
 int pace_rows(struct pace *p);
 
 #endif

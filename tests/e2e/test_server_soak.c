@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -23,7 +24,7 @@
 
 #define SERVER_JSON "Content-Type: application/json\r\n"
 
-enum { VISITORS = 8, TALKS = 8, TURNS = 3, PATIENCE_S = 600, MAX_TOKENS = 160 };
+enum { VISITORS = 8, TALKS = 8, TURNS = 3, PATIENCE_S = 600, QUIET_MS = 200, MAX_TOKENS = 160 };
 
 static double seconds = 1; /* of each of both models */
 
@@ -122,7 +123,9 @@ static void leave(struct visitor *c, const struct talk *t, enum talk_api api)
     const int most = kit_below(&c->rng, 3) ? kit_below(&c->rng, (int)sizeof bytes) : 0;
     talk_request(t, api, kit_below(&c->rng, 4) > 0, c->material->max_tokens, &c->body);
     send_request(c, talk_path(api), c->body.p);
-    for (int n = 0, k = 1; n < most && k > 0; n += k) k = (int)http_client_read(c->fd, bytes, (size_t)(most - n), NULL);
+    struct pollfd more = {.fd = c->fd, .events = POLLIN}; /* an answer may be shorter, and the connection stays open */
+    for (int n = 0, k = 1; n < most && k > 0 && poll(&more, 1, QUIET_MS) > 0; n += k)
+        k = (int)http_client_read(c->fd, bytes, (size_t)(most - n), NULL);
     if (kit_below(&c->rng, 2))
         http_client_reset(c->fd);
     else

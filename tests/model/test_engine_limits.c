@@ -490,7 +490,7 @@ static void test_info(void **state)
     assert_string_equal(i.backend, "cpu");
     assert_string_equal(i.isa, "scalar");
     assert_true(i.n_layers == 4 && i.n_vocab == KIT_VOCAB && i.ctx_max == 1048576 && i.threads == 2);
-    assert_true(i.prefill_chunk == 512 && i.draft_max == 16);
+    assert_true(i.prefill_chunk == 1024 && i.draft_max == 16);
     assert_non_null(strstr(ds4_engine_report(g), "memory needed"));
     ds4_session *s = kit_session(g);
     kit_sync(s, kit_tokens(), 200);
