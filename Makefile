@@ -15,9 +15,15 @@ CFLAGS_fuzz    := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,addre
 LDFLAGS_asan   := -fsanitize=address,undefined
 LDFLAGS_tsan   := -fsanitize=thread
 LDFLAGS_fuzz   := -fsanitize=fuzzer,address,undefined
+# Optional: reads of many rows at once (src/rowtable). LIBURING= builds without it.
+LIBURING ?= $(shell printf '\043include <liburing.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo yes)
+ifneq ($(LIBURING),)
+CFLAGS_COMMON += -DHAVE_LIBURING
+LIBS_uring := -luring
+endif
 ALL_CFLAGS  := $(CFLAGS_COMMON) $(CFLAGS_$(MODE)) $(CFLAGS)
 ALL_LDFLAGS := $(LDFLAGS_$(MODE)) $(LDFLAGS) -pthread
-LIBS := -lpcre2-8 -lm
+LIBS := -lpcre2-8 -lm $(LIBS_uring)
 
 # SRC_DIRS and TESTS can be narrowed on the command line while one part is being worked on.
 SRC_DIRS ?= $(wildcard src/* src/*/* src/*/*/*)

@@ -225,3 +225,15 @@ void file_map_willneed(const struct file_map *m, uint64_t offset, uint64_t n)
     const uint64_t down = offset & (page_bytes - 1);
     madvise((void *)(uintptr_t)(m->data + offset - down), (size_t)(n + down), MADV_WILLNEED);
 }
+
+/* The bytes behind the end of the file belong to its last page. */
+void file_map_release(const struct file_map *m, uint64_t offset, uint64_t n)
+{
+    if (offset >= m->size) return;
+    const uint64_t begin = (offset + page_bytes - 1) & ~(uint64_t)(page_bytes - 1);
+    uint64_t end = n > m->size - offset ? m->size : offset + n;
+    if (end < m->size) end &= ~(uint64_t)(page_bytes - 1);
+    if (begin >= end) return;
+    void *const at = (void *)(uintptr_t)(m->data + begin);
+    mmap(at, (size_t)(end - begin), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}

@@ -50,6 +50,44 @@ static int files_in_folder(void)
     return n;
 }
 
+/* Whether reading a byte of the mapping ends the process. */
+static bool is_gone(const struct file_map *m, uint64_t at)
+{
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        signal(SIGBUS, SIG_DFL);
+        volatile const uint8_t *const p = file_map_data(m);
+        _exit(p[at] == at % 251 ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFSIGNALED(status);
+}
+
+static void a_range_is_taken_out_of_a_mapping(void **state)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), size = 10 * page + 100;
+    struct err e = {0};
+    struct file_map *m;
+    put_bytes(size);
+    assert_int_equal(file_map_open(path, &m, &e), 0);
+    file_map_release(m, page + 1, page - 2); /* no whole page */
+    assert_false(is_gone(m, page + 1));
+    file_map_release(m, 3 * page - 1, 2 * page + 2);
+    assert_false(is_gone(m, 3 * page - 1));
+    assert_true(is_gone(m, 3 * page));
+    assert_true(is_gone(m, 5 * page - 1));
+    assert_false(is_gone(m, 5 * page));
+    file_map_release(m, 9 * page, UINT64_MAX); /* with what is behind the file's end */
+    assert_false(is_gone(m, 9 * page - 1));
+    assert_true(is_gone(m, size - 1));
+    file_map_release(m, size, 1);
+    file_map_close(m);
+}
+
 static void map_shows_the_file(void **state)
 {
     struct err e = {0};
@@ -449,6 +487,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(map_shows_the_file),
+        IN_FOLDER(a_range_is_taken_out_of_a_mapping),
         IN_FOLDER(map_knows_the_same_file),
         IN_FOLDER(map_refuses_what_is_no_file),
         IN_FOLDER(truncated_file_reads_as_zeros),
