@@ -11,7 +11,8 @@
 #include "base/err.h"
 
 enum pretokenizer {
-    PRETOKENIZER_JOYAI, /* spec deepseek-v4 1.1: three isolating splits, then bytes */
+    PRETOKENIZER_JOYAI,  /* spec deepseek-v4 1.1: three isolating splits, then bytes */
+    PRETOKENIZER_QWEN35, /* spec qwen38 6: one split, then bytes; text is taken as it is, not normalised */
     PRETOKENIZER_COUNT
 };
 

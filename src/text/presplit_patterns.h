@@ -24,6 +24,17 @@ static const char *const presplit_patterns[PRETOKENIZER_COUNT][PRESPLIT_MAX_STEP
             "|" WHITE "+(?!" NON_WHITE ")"
             "|" WHITE "+",
         },
+    [PRETOKENIZER_QWEN35] =
+        {
+            /* spec qwen38 6; the letters behind the apostrophe are ASCII, whatever else folds to them */
+            "'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL])"
+            "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+"
+            "|\\p{N}"
+            "| ?[^\\t-\\r\\x{85}\\p{Z}\\p{L}\\p{M}\\p{N}]+[\\r\\n]*"
+            "|" WHITE "*[\\r\\n]+"
+            "|" WHITE "+(?!" NON_WHITE ")"
+            "|" WHITE "+",
+        },
 };
 
 #undef WHITE

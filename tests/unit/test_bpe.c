@@ -38,21 +38,61 @@ static int piece_note(void *arg, const char *piece, size_t n, struct err *e)
     return 0;
 }
 
-static void pieces_of(const char *text, size_t n, struct pieces *p)
+static void pieces_by(enum pretokenizer kind, const char *text, size_t n, struct pieces *p)
 {
     struct presplit *s;
     memset(p, 0, sizeof *p);
-    assert_int_equal(presplit_create(PRETOKENIZER_JOYAI, &s, NULL), 0);
+    assert_int_equal(presplit_create(kind, &s, NULL), 0);
     assert_int_equal(presplit_run(s, text, n, piece_note, p, NULL), 0);
     presplit_free(s);
 }
 
-static void expect_pieces(const char *text, const char *want)
+static void pieces_of(const char *text, size_t n, struct pieces *p)
+{
+    pieces_by(PRETOKENIZER_JOYAI, text, n, p);
+}
+
+static void expect_pieces_by(enum pretokenizer kind, const char *text, const char *want)
 {
     struct pieces p;
-    pieces_of(text, strlen(text), &p);
+    pieces_by(kind, text, strlen(text), &p);
     assert_string_equal(str_c(&p.joined), want);
     str_free(&p.joined);
+}
+
+static void expect_pieces(const char *text, const char *want)
+{
+    expect_pieces_by(PRETOKENIZER_JOYAI, text, want);
+}
+
+static void expect_qwen(const char *text, const char *want)
+{
+    expect_pieces_by(PRETOKENIZER_QWEN35, text, want);
+}
+
+/* spec qwen38 6, rule by rule. */
+static void test_pieces_of_qwen(void **state)
+{
+    expect_qwen("", "");
+    expect_qwen("it's I'M we'Re they'VE he'lL she'd o'clock",
+                "it|'s| I|'M| we|'Re| they|'VE| he|'lL| she|'d| o|'clock|");
+    expect_qwen("'sun 'tis", "'s|un| '|tis|");
+    expect_qwen("a'sx a'\u017fx", "a|'s|x| a|'\u017fx|"); /* the long s is no s */
+    expect_qwen("Hello, (world)!", "Hello|,| (|world|)!|");
+    expect_qwen("12345 6\u0663\u00bd", "1|2|3|4|5| |6|\u0663|\u00bd|");
+    expect_qwen("x1y -2", "x|1|y| -|2|");
+    /* a mark belongs to words: it continues them and may begin them, also as the character in front */
+    expect_qwen("e\u0301t \u0301t\u0302 1\u0301", "e\u0301t| \u0301t\u0302| |1|\u0301|");
+    expect_qwen("\u0939\u093f\u0928\u094d\u0926\u0940", "\u0939\u093f\u0928\u094d\u0926\u0940|");
+    expect_qwen("\ta\n\tb\r\nc", "\ta|\n|\tb|\r\n|c|");
+    expect_qwen("a.b ...\r\n\n c", "a|.b| ...\r\n\n| c|");
+    expect_qwen("a  \n \n  b", "a|  \n \n| | b|");
+    expect_qwen("a   b  ", "a|  | b|  |");
+    expect_qwen("a \u3000\n\u00a0c", "a| \u3000\n|\u00a0c|");
+    expect_qwen("\u4f60\u597d\uff0c123", "\u4f60\u597d|\uff0c|1|2|3|");
+    expect_qwen("\xc2\x85\xc2\x85x  \u180e", "\xc2\x85|\xc2\x85x| | \u180e|");
+    expect_qwen("\U0001F44D\U0001F3FD ok", "\U0001F44D\U0001F3FD| ok|");
+    expect_qwen("a\xff\xfe b", "a|\xff\xfe| b|");
 }
 
 static void test_pieces_of_the_specification(void **state)
@@ -430,6 +470,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces_of_the_specification),
         cmocka_unit_test(test_pieces_by_rule),
+        cmocka_unit_test(test_pieces_of_qwen),
         cmocka_unit_test(test_broken_bytes_are_pieces_of_their_own),
         cmocka_unit_test(test_pieces_and_ids_of_the_demo_model),
         cmocka_unit_test(test_lowest_rank_leftmost),

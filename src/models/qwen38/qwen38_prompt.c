@@ -257,7 +257,7 @@ static bool is_rendered(const char *text, size_t n)
 
 const struct prompt_codec qwen38_prompt = {
     .family = "qwen38",
-    .pretokenizer = PRETOKENIZER_COUNT, /* not written yet: no vocabulary of this family is loaded */
+    .pretokenizer = PRETOKENIZER_QWEN35,
     .specials = specials,
     .n_specials = sizeof specials / sizeof *specials,
     .stops = stops,
