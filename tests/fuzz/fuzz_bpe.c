@@ -45,18 +45,25 @@ static void check(const struct bpe *b, const char *text, size_t n, bool rendered
     bpe_ids_free(&ids);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+static void check_all(const struct bpe *b, const char *text, size_t n)
 {
     enum { LONG = 5000 };
-    static struct byte_vocabulary *vocabulary;
     static char repeated[LONG];
-    if (!vocabulary)
-        vocabulary =
-            byte_vocabulary_new(merges, sizeof merges / sizeof *merges, specials, sizeof specials / sizeof *specials);
-    check(byte_vocabulary_bpe(vocabulary), (const char *)data, n, false);
-    check(byte_vocabulary_bpe(vocabulary), (const char *)data, n, true);
-    if (n == 0 || n > LONG / 2) return 0;
-    for (size_t i = 0; i < LONG; i++) repeated[i] = (char)data[i % n]; /* words that come again are remembered */
-    check(byte_vocabulary_bpe(vocabulary), repeated, LONG, false);
+    check(b, text, n, false);
+    check(b, text, n, true);
+    if (n == 0 || n > LONG / 2) return;
+    for (size_t i = 0; i < LONG; i++) repeated[i] = text[i % n]; /* words that come again are remembered */
+    check(b, repeated, LONG, false);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    static struct byte_vocabulary *vocabulary[PRETOKENIZER_COUNT];
+    for (int pre = 0; pre < PRETOKENIZER_COUNT; pre++) {
+        if (!vocabulary[pre])
+            vocabulary[pre] = byte_vocabulary_split((enum pretokenizer)pre, merges, sizeof merges / sizeof *merges,
+                                                    specials, sizeof specials / sizeof *specials);
+        check_all(byte_vocabulary_bpe(vocabulary[pre]), (const char *)data, n);
+    }
     return 0;
 }

@@ -1,7 +1,8 @@
 /* The encoder as a program, for vocabulary.mjs. The vocabulary is a file of tests/support/bpe_golden.h without strings.
- *   encode VOCABULARY             ids of every line "plain HEX" or "rendered HEX" of standard input, with commas
- *   encode VOCABULARY FILE...     "bytes ids seconds" for every file encoded as a whole: the better of two runs, in
- *                                 seconds of processor time, so that other programs do not count */
+ *   encode PRE VOCABULARY          ids of every line "plain HEX" or "rendered HEX" of standard input, with commas
+ *   encode PRE VOCABULARY FILE...  "bytes ids seconds" for every file encoded as a whole: the better of two runs, in
+ *                                  seconds of processor time, so that other programs do not count
+ * PRE, the pre-tokenizer, is joyai or qwen35. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,14 +64,16 @@ static int encode_timed(const struct bpe *b, const char *path)
 
 int main(int argc, char **argv)
 {
-    if (argc < 2) return fprintf(stderr, "usage: encode VOCABULARY [FILE...]\n"), 2;
+    const bool joyai = argc > 2 && strcmp(argv[1], "joyai") == 0;
+    if (argc < 3 || (!joyai && strcmp(argv[1], "qwen35") != 0))
+        return fprintf(stderr, "usage: encode joyai|qwen35 VOCABULARY [FILE...]\n"), 2;
     struct bpe_golden g;
-    bpe_golden_read(argv[1], &g);
+    bpe_golden_read(argv[2], joyai ? PRETOKENIZER_JOYAI : PRETOKENIZER_QWEN35, &g);
     int rc = 0;
-    for (int i = 2; i < argc && !rc; i++) rc = encode_timed(g.bpe, argv[i]);
+    for (int i = 3; i < argc && !rc; i++) rc = encode_timed(g.bpe, argv[i]);
     char *line = NULL;
     size_t cap = 0;
-    while (argc == 2 && !rc && getline(&line, &cap, stdin) > 0) rc = encode_line(g.bpe, line);
+    while (argc == 3 && !rc && getline(&line, &cap, stdin) > 0) rc = encode_line(g.bpe, line);
     free(line);
     bpe_golden_free(&g);
     return rc ? 1 : 0;

@@ -5,10 +5,11 @@ set -u
 here=$(dirname "$0") build=$1 shapes=${2:-}
 . "$here/../npm_parts.sh"
 
-have_node 2
-install "$here" || { skip "npm could not install the packages" 2; finish; }
+have_node 3
+install "$here" || { skip "npm could not install the packages" 3; finish; }
 
-part "real vocabulary" node "$here/vocabulary.mjs" "$build/tests/peer/encode" "$work"
+part "the vocabulary of DeepSeek V3" node "$here/vocabulary.mjs" deepseek "$build/tests/peer/encode" "$work"
+part "the vocabulary of Qwen3, split as by Qwen3.8" node "$here/vocabulary.mjs" qwen "$build/tests/peer/encode" "$work"
 case $(uname -sm) in
 "Linux x86_64" | "Linux aarch64") part "peer engine" node "$here/engine.mjs" "$build/ds4" "$build/tests/peer/write_models" "$work" $shapes ;;
 *) skip "no build of the peer engine for $(uname -sm)" 1 ;;

@@ -40,9 +40,19 @@ function byteAlphabet() {
     return of;
 }
 
+// "left right" by rank; some files have them as pairs.
+export function mergesOf(json) {
+    return json.model.merges.map((m) => (Array.isArray(m) ? m.join(' ') : m));
+}
+
+// A group in any case, which JavaScript does not know: its letters are ASCII.
+function anyCase(pattern) {
+    return pattern.replace(/\(\?i:([^()]*)\)/g, (_, group) => `(?:${group.replace(/[a-z]/g, (c) => `[${c}${c.toUpperCase()}]`)})`);
+}
+
 export class TokenizerRules {
     constructor(json, white) {
-        const of = (s) => (white === UNICODE ? s.replaceAll('\\s', '\\p{White_Space}').replaceAll('\\S', '\\P{White_Space}') : s);
+        const of = (s) => anyCase(white === UNICODE ? s.replaceAll('\\s', '\\p{White_Space}').replaceAll('\\S', '\\P{White_Space}') : s);
         const steps = json.pre_tokenizer.pretokenizers;
         const splits = steps.filter((s) => s.type === 'Split');
         const last = steps.at(-1);
@@ -51,7 +61,7 @@ export class TokenizerRules {
             throw new Error('tokenizer.json has rules that are not written here');
         this.patterns = splits.map((s) => new RegExp(of(s.pattern.Regex), 'gu'));
         this.vocab = json.model.vocab;
-        this.rank = new Map(json.model.merges.map((m, i) => [m, i]));
+        this.rank = new Map(mergesOf(json).map((m, i) => [m, i]));
         this.alphabet = byteAlphabet();
         this.special = new Map(json.added_tokens.map((t) => [t.content, t.id]));
         const longestFirst = [...this.special.keys()].sort((a, b) => b.length - a.length);

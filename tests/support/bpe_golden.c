@@ -83,7 +83,7 @@ static void cases_read(struct reader *r, const char *name, bool rendered, struct
     }
 }
 
-void bpe_golden_read(const char *path, struct bpe_golden *g)
+void bpe_golden_read(const char *path, enum pretokenizer pre, struct bpe_golden *g)
 {
     struct err e = {0};
     size_t n_file, n_tokens, n_merges, n_specials;
@@ -96,8 +96,7 @@ void bpe_golden_read(const char *path, struct bpe_golden *g)
     struct bpe_text *special_texts = texts_next(&r, "specials", &n_specials);
     const char **specials = mem_alloc((n_specials + 1) * sizeof *specials);
     for (size_t i = 0; i < n_specials; i++) specials[i] = special_texts[i].p;
-    if (bpe_create(tokens, n_tokens, merges, n_merges, specials, n_specials, PRETOKENIZER_JOYAI, NULL, &g->bpe, &e) !=
-        0)
+    if (bpe_create(tokens, n_tokens, merges, n_merges, specials, n_specials, pre, NULL, &g->bpe, &e) != 0)
         stop(&r, e.msg);
     cases_read(&r, "plain", false, g);
     cases_read(&r, "rendered", true, g);

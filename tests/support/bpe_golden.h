@@ -19,8 +19,8 @@ struct bpe_golden {
     char *file; /* the texts of the vocabulary lie in here */
 };
 
-/* Ends the program with a message if the file is not as described. */
-void bpe_golden_read(const char *path, struct bpe_golden *g);
+/* pre: the pre-tokenizer of the vocabulary. Ends the program with a message if the file is not as described. */
+void bpe_golden_read(const char *path, enum pretokenizer pre, struct bpe_golden *g);
 void bpe_golden_free(struct bpe_golden *g);
 
 #endif

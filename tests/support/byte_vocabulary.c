@@ -26,8 +26,8 @@ static void token_add(struct byte_vocabulary *v, const char *left, size_t n_left
     v->text[v->n++] = text;
 }
 
-struct byte_vocabulary *byte_vocabulary_new(const char *const *merges, size_t n_merges, const char *const *specials,
-                                            size_t n_specials)
+struct byte_vocabulary *byte_vocabulary_split(enum pretokenizer pre, const char *const *merges, size_t n_merges,
+                                              const char *const *specials, size_t n_specials)
 {
     struct byte_vocabulary *v = mem_alloc(sizeof *v);
     v->text = mem_alloc((256 + n_merges + n_specials) * sizeof *v->text);
@@ -46,13 +46,19 @@ struct byte_vocabulary *byte_vocabulary_new(const char *const *merges, size_t n_
     for (size_t i = 0; i < v->n; i++) tokens[i] = (struct bpe_text){v->text[i], strlen(v->text[i])};
     for (size_t i = 0; i < n_merges; i++) rules[i] = (struct bpe_text){merges[i], strlen(merges[i])};
     struct err e = {0};
-    if (bpe_create(tokens, v->n, rules, n_merges, specials, n_specials, PRETOKENIZER_JOYAI, NULL, &v->bpe, &e) != 0) {
+    if (bpe_create(tokens, v->n, rules, n_merges, specials, n_specials, pre, NULL, &v->bpe, &e) != 0) {
         fprintf(stderr, "byte_vocabulary: %s\n", e.msg);
         exit(2);
     }
     mem_free(rules);
     mem_free(tokens);
     return v;
+}
+
+struct byte_vocabulary *byte_vocabulary_new(const char *const *merges, size_t n_merges, const char *const *specials,
+                                            size_t n_specials)
+{
+    return byte_vocabulary_split(PRETOKENIZER_JOYAI, merges, n_merges, specials, n_specials);
 }
 
 void byte_vocabulary_free(struct byte_vocabulary *v)
