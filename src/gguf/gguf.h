@@ -104,6 +104,11 @@ void gguf_put_arr_str(struct gguf_writer *w, const char *key, const struct gguf_
 void gguf_put_kv(struct gguf_writer *w, const struct gguf_kv *kv);
 /* Declares a tensor; its bytes follow from type and ne. All metadata and declarations come before the first data. */
 void gguf_declare(struct gguf_writer *w, const char *name, uint32_t type, int n_dims, const uint64_t *ne);
+/* The same for the last tensor, whose bytes start at a multiple of align (a power of two) from the start of the file,
+ * behind zeros, and end the file without padding: the native form of tables that are not mapped (spec qwen38 2.3).
+ * Nothing is put or declared behind it. */
+void gguf_declare_tail(struct gguf_writer *w, const char *name, uint32_t type, int n_dims, const uint64_t *ne,
+                       uint64_t align);
 /* Appends bytes of the tensors, in declaration order; pieces may have any size but must not cross a tensor's end. */
 void gguf_write(struct gguf_writer *w, const void *data, uint64_t n);
 /* 0, or the first failure so far: nothing that is still given would be written. */

@@ -23,9 +23,11 @@ struct gguf_writer {
     struct strmap *keys, *tensor_names;
     uint64_t n_kv, n_tensors, align;
     uint64_t next_offset; /* of the next tensor to be declared, from the start of data */
-    bool started;         /* the records are written */
-    uint64_t i_tensor;    /* tensor whose data is awaited */
-    uint64_t n_written;   /* bytes of it so far */
+    bool has_tail;
+    uint64_t tail_at;   /* of the tail, from the start of the file */
+    bool started;       /* the records are written */
+    uint64_t i_tensor;  /* tensor whose data is awaited */
+    uint64_t n_written; /* bytes of it so far */
 };
 
 static void append(struct gguf_writer *w, struct bytes *b, const void *p, uint64_t n)
@@ -66,6 +68,8 @@ static bool new_name(struct gguf_writer *w, struct strmap *map, const char *kind
     if (w->err.code) return false;
     if (w->started)
         err_set(&w->err, ERR_ARG, "%s: %s %s comes after the first data", w->path, kind, gguf_show(p, n).text);
+    else if (w->has_tail)
+        err_set(&w->err, ERR_ARG, "%s: %s %s comes after the last tensor", w->path, kind, gguf_show(p, n).text);
     else if (n > GGUF_MAX_KEY)
         err_set(&w->err, ERR_ARG, "%s: %s of %" PRIu64 " bytes; at most %d are allowed", w->path, kind, n,
                 GGUF_MAX_KEY);
@@ -198,7 +202,23 @@ void gguf_put_kv(struct gguf_writer *w, const struct gguf_kv *kv)
     if (is_align_key(kv->key.p, kv->key.n)) note_align(w, gguf_u64(kv, 0, &align, NULL) ? 0 : align);
 }
 
-void gguf_declare(struct gguf_writer *w, const char *name, uint32_t type, int n_dims, const uint64_t *ne)
+/* Where the data of a tensor starts whose record is the last one. */
+static bool place_tail(struct gguf_writer *w, struct gguf_tensor *t, uint64_t n_name, uint64_t align)
+{
+    const uint64_t record = 8 + n_name + 4 + 8 * (uint64_t)t->n_dims + 4 + 8;
+    uint64_t start;
+    if (align < w->align) align = w->align;
+    if (!u64_align_up(24 + w->kv.n + w->tensor.n + record, w->align, &start) ||
+        !u64_add(start, w->next_offset, &w->tail_at) || !u64_align_up(w->tail_at, align, &w->tail_at))
+        return false;
+    t->offset = w->tail_at - start;
+    w->has_tail = true;
+    return true;
+}
+
+/* tail_align 0: it is not the tail. */
+static void declare(struct gguf_writer *w, const char *name, uint32_t type, int n_dims, const uint64_t *ne,
+                    uint64_t tail_align)
 {
     struct gguf_tensor t = {.n_dims = n_dims, .type = type, .offset = w->next_offset};
     const uint64_t n = strlen(name);
@@ -208,8 +228,9 @@ void gguf_declare(struct gguf_writer *w, const char *name, uint32_t type, int n_
         err_set(&w->err, ERR_ARG, "type %" PRIu32 " is unknown", type);
     else if (!gguf_dims_check((uint64_t)n_dims, &w->err))
         gguf_tensor_measure(&t, &w->err);
-    if (!w->err.code && (!u64_add(w->next_offset, t.bytes, &w->next_offset) ||
-                         !u64_align_up(w->next_offset, w->align, &w->next_offset)))
+    if (!w->err.code &&
+        ((tail_align && !place_tail(w, &t, n, tail_align)) || !u64_add(t.offset, t.bytes, &w->next_offset) ||
+         !u64_align_up(w->next_offset, w->align, &w->next_offset)))
         err_set(&w->err, ERR_ARG, "the file would pass 2^64 bytes");
     if (w->err.code) {
         err_wrap(&w->err, "%s: tensor %s", w->path, gguf_show(name, n).text);
@@ -224,17 +245,30 @@ void gguf_declare(struct gguf_writer *w, const char *name, uint32_t type, int n_
     w->n_tensors++;
 }
 
+void gguf_declare(struct gguf_writer *w, const char *name, uint32_t type, int n_dims, const uint64_t *ne)
+{
+    declare(w, name, type, n_dims, ne, 0);
+}
+
+void gguf_declare_tail(struct gguf_writer *w, const char *name, uint32_t type, int n_dims, const uint64_t *ne,
+                       uint64_t align)
+{
+    declare(w, name, type, n_dims, ne, align);
+}
+
 static void to_file(struct gguf_writer *w, const void *p, uint64_t n)
 {
     if (!w->err.code && n) file_writer_put(w->file, p, (size_t)n, &w->err);
 }
 
-static void pad_file(struct gguf_writer *w)
+/* Up to where tensor `next` starts. */
+static void pad_file(struct gguf_writer *w, uint64_t next)
 {
     static const uint8_t zeros[4096];
     uint64_t end;
     const uint64_t at = file_writer_at(w->file);
-    if (!u64_align_up(at, w->align, &end)) end = at;
+    if (!u64_align_up(at, w->align, &end) || (w->has_tail && next == w->n_tensors)) end = at;
+    if (w->has_tail && next + 1 == w->n_tensors) end = w->tail_at;
     for (uint64_t n = end - at; n && !w->err.code;) {
         const uint64_t part = n < sizeof zeros ? n : sizeof zeros;
         to_file(w, zeros, part);
@@ -256,7 +290,7 @@ static void start(struct gguf_writer *w)
     mem_free(head.p);
     to_file(w, w->kv.p, w->kv.n);
     to_file(w, w->tensor.p, w->tensor.n);
-    if (w->n_tensors) pad_file(w);
+    if (w->n_tensors) pad_file(w, 0);
 }
 
 static uint64_t size_of(const struct gguf_writer *w, uint64_t i)
@@ -281,9 +315,8 @@ void gguf_write(struct gguf_writer *w, const void *data, uint64_t n)
     to_file(w, data, n);
     w->n_written += n;
     if (n < room) return;
-    pad_file(w);
-    w->i_tensor++;
     w->n_written = 0;
+    pad_file(w, ++w->i_tensor);
 }
 
 int gguf_writer_open(const char *path, struct gguf_writer **out, struct err *e)

@@ -712,6 +712,35 @@ static void reads_back_what_it_wrote(void **state)
 }
 
 /* Every record of a file that the writer did not make, copied: the records' bytes are equal. */
+/* Records of several lengths, so that the hole in front of the tail has several; tensors ahead of it or none. */
+static void a_tail_begins_at_its_border_and_ends_the_file(void **state)
+{
+    for (int fill = 0; fill < 3; fill++)
+        for (int ahead = 0; ahead < 2; ahead++) {
+            struct err e = {0};
+            struct gguf *g;
+            struct gguf_writer *w;
+            static char words[9000];
+            memset(words, '.', sizeof words);
+            assert_int_equal(gguf_writer_open(path, &w, &e), 0);
+            gguf_put_str(w, "words", words, (uint64_t)fill * 4091);
+            if (ahead) gguf_declare(w, "ahead", QT_F32, 1, (const uint64_t[]){3});
+            gguf_declare_tail(w, "tail", QT_BF16, 2, (const uint64_t[]){5, 7}, 4096);
+            if (ahead) gguf_write(w, "abcdefghijkl", 12);
+            write_in_pieces(w, 70, 9);
+            assert_int_equal(gguf_writer_finish(w, &e), 0);
+            assert_int_equal(gguf_open(path, &g, &e), 0);
+            const struct gguf_tensor *const t = gguf_tensor_find(g, "tail", 4);
+            assert_int_equal(t->offset % 4096, 0);
+            assert_int_equal(t->offset + 70, gguf_size(g));
+            assert_int_equal(gguf_data(g)[t->offset + 69], 69);
+            assert_int_equal(gguf_data(g)[t->offset - 1], 0);
+            if (ahead)
+                assert_memory_equal(gguf_data(g) + gguf_tensor_find(g, "ahead", 5)->offset, "abcdefghijkl\0", 13);
+            gguf_close(g);
+        }
+}
+
 static void copies_records_as_they_are(void **state)
 {
     struct str s = {0};
@@ -809,6 +838,18 @@ static void w_late_key(struct gguf_writer *w)
     gguf_put_u32(w, "a", 1);
 }
 
+static void w_behind_tail(struct gguf_writer *w)
+{
+    gguf_declare_tail(w, "t", QT_F32, 1, (const uint64_t[]){1}, 4096);
+    gguf_declare(w, "u", QT_F32, 1, (const uint64_t[]){1});
+}
+
+static void w_key_behind_tail(struct gguf_writer *w)
+{
+    gguf_declare_tail(w, "t", QT_F32, 1, (const uint64_t[]){1}, 4096);
+    gguf_put_u32(w, "a", 1);
+}
+
 static void writer_refuses_wrong_use(void **state)
 {
     static const struct {
@@ -827,6 +868,8 @@ static void writer_refuses_wrong_use(void **state)
         {w_across, "8 bytes of data for tensor 0 of 2, which has room for 4 more"},
         {w_too_much, "1 bytes of data for tensor 1 of 1, which has room for 0 more"},
         {w_late_key, "key \"a\" comes after the first data"},
+        {w_behind_tail, "tensor \"u\" comes after the last tensor"},
+        {w_key_behind_tail, "key \"a\" comes after the last tensor"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct err e = {0};
@@ -864,6 +907,7 @@ int main(void)
         cmocka_unit_test(names_are_fit_for_display),
         IN_FOLDER(writes_the_bytes_of_the_format),
         IN_FOLDER(reads_back_what_it_wrote),
+        IN_FOLDER(a_tail_begins_at_its_border_and_ends_the_file),
         IN_FOLDER(copies_records_as_they_are),
         IN_FOLDER(writer_refuses_wrong_use),
     };
