@@ -216,9 +216,9 @@ static int write_header(struct conversion *c, struct err *e)
     }
     model_output_general(&c->out, "deepseek4", folder + start, n - start);
     deepseek4_metadata(c->out.w, &c->params);
+    c->vocabulary.pre = "joyai-llm";
     const int rc = vocabulary_put(c->out.w, &c->vocabulary, e);
-    for (int i = 0; i < c->n_tensors; i++)
-        model_output_declare(&c->out, c->tensors[i].name, c->types[i], c->tensors[i].n_dims, c->tensors[i].ne);
+    for (int i = 0; i < c->n_tensors; i++) model_output_declare(&c->out, &c->tensors[i], c->types[i]);
     return rc ? rc : model_output_start(&c->out, c->opt->verbose, e);
 }
 

@@ -6,11 +6,12 @@
 #include <stdint.h>
 #include "base/err.h"
 #include "gguf/gguf.h"
+#include "layout.h"
+#include "param_keys.h"
 
 enum { DEEPSEEK4_MAX_RATIOS = 4096 };
 
-/* Letters as in spec deepseek-v4. DEEPSEEK4_UNSET: the file does not have the key. */
-enum { DEEPSEEK4_UNSET = -1 };
+/* Letters as in spec deepseek-v4; PARAM_UNSET is allowed below. */
 struct deepseek4_params {
     int64_t V, D, L, H, d, r, Rq, Ro, G, E, K, F, W, IH, ID, IK, n;
     int64_t n_shared, iters, hash, context, nextn;
@@ -32,10 +33,9 @@ struct deepseek4_params {
 
 /* Initialisers: what only one value is known for, and UNSET where a file may be silent. */
 #define DEEPSEEK4_PARAMS_USUAL                                                                                         \
-    .n_kv = 1, .dv = DEEPSEEK4_UNSET, .gating = 4, .norm_weights = 1, .overlap = DEEPSEEK4_UNSET,                      \
-    .kv_block = DEEPSEEK4_UNSET, .index_block = DEEPSEEK4_UNSET, .hadamard = DEEPSEEK4_UNSET,                          \
-    .n_groups = DEEPSEEK4_UNSET, .n_used_groups = DEEPSEEK4_UNSET, .Fs = DEEPSEEK4_UNSET,                              \
-    .shared_clamp = DEEPSEEK4_UNSET
+    .n_kv = 1, .dv = PARAM_UNSET, .gating = 4, .norm_weights = 1, .overlap = PARAM_UNSET, .kv_block = PARAM_UNSET,     \
+    .index_block = PARAM_UNSET, .hadamard = PARAM_UNSET, .n_groups = PARAM_UNSET, .n_used_groups = PARAM_UNSET,        \
+    .Fs = PARAM_UNSET, .shared_clamp = PARAM_UNSET
 
 /* 0, or ERR_MODEL with the first parameter that a reader of the file would refuse, by its key; where is put in front.
  * Shapes that the roundings of stored rows cannot block are fine if kv_sim_off. */
@@ -45,36 +45,12 @@ int32_t deepseek4_ratio(const struct deepseek4_params *p, int layer);
 int64_t deepseek4_overlap(const struct deepseek4_params *p);      /* the ratio of layers with an indexer */
 int64_t deepseek4_shared_width(const struct deepseek4_params *p); /* of the shared experts together */
 
-/* The parameters by their keys, without the architecture's prefix. */
-const char *deepseek4_key_at(int i); /* NULL behind the last */
-/* Sets one from text: a number, "true" or "false", numbers with commas between them (one: for all layers). ERR_ARG
- * for other text and for an unknown key. */
-int deepseek4_key_set(struct deepseek4_params *p, const char *key, const char *text, struct err *e);
+/* The parameters by their keys. */
+extern const struct param_key deepseek4_keys[];
+/* param_set, for this family's own kind too. */
+int deepseek4_key_set(void *params, const struct param_key *k, const char *text, struct err *e);
 /* The family's metadata; general.* and the vocabulary are the caller's. */
 void deepseek4_metadata(struct gguf_writer *w, const struct deepseek4_params *p);
-
-/* What a tensor is for: decides which types it may take. */
-enum layout_role {
-    ROLE_EMBEDDING, /* token_embd */
-    ROLE_HEAD,      /* output */
-    ROLE_ATTENTION, /* attention projections */
-    ROLE_SHARED,    /* shared experts */
-    ROLE_EXPERTS,   /* routed experts, [in, out, E] */
-    ROLE_SIDE,      /* compressors and the indexer's query projection */
-    ROLE_SMALL,     /* matrices that stay exact: hyper-connections, router, position biases, indexer.proj */
-    ROLE_VECTOR,    /* one-dimensional, F32 */
-    ROLE_IDS        /* tid2eid, I32 */
-};
-
-struct layout_tensor {
-    char name[80];           /* in GGUF */
-    char source[80];         /* in the source checkpoint; experts: the part before the expert's number */
-    const char *source_tail; /* experts: the part behind it; else NULL */
-    enum layout_role role;
-    int layer; /* -1: none */
-    int n_dims;
-    uint64_t ne[3]; /* ne[0] = row length */
-};
 
 /* All tensors in file order. The caller frees *out with mem_free. p has been checked. */
 int deepseek4_layout(const struct deepseek4_params *p, struct layout_tensor **out, int *n, struct err *e);

@@ -33,9 +33,10 @@ const struct help_section inspect_section = {
     .usage = "[options] FILE [FILE2 ...]",
     .text =
         "Prints a line per metadata record (long values cut) and a line per tensor: name, type, shape, bytes and "
-        "offset in its file. Then how many bytes are embedding, dense weights of the blocks (attention, "
-        "compressors, indexer, hyper-connections, router, norms), shared and routed experts and the head; what ds4 "
-        "makes of the model; and the weights that a token of an answer reads. No weight is read: a large file takes "
+        "offset in its file. Then how many bytes are embedding, tables that stay on disk, dense weights of "
+        "the blocks (attention, compressors, indexer, hyper-connections, router, norms), shared and routed experts and "
+        "the head; what ds4 makes of the model; and the weights that a token of an answer reads. No weight is read: a "
+        "large file takes "
         "no longer.\n"
         "The exit status is 0 if the files could be shown, even if ds4 cannot run what they hold: the last line says "
         "so then.",

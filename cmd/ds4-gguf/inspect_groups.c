@@ -8,11 +8,11 @@
 #include "base/str.h"
 #include "quant/quant.h"
 
-enum group { EMBEDDING, DENSE, SHARED, ROUTED, HEAD, DRAFT, OTHER, GROUP_COUNT };
+enum group { EMBEDDING, TABLES, DENSE, SHARED, ROUTED, HEAD, DRAFT, OTHER, GROUP_COUNT };
 enum { MOST_TYPES = 32 };
 
 static const char *const names[GROUP_COUNT] = {
-    "embedding", "dense", "shared experts", "routed experts", "head", "draft", "other",
+    "embedding", "tables", "dense", "shared experts", "routed experts", "head", "draft", "other",
 };
 
 struct sum {
@@ -38,7 +38,8 @@ static enum group group_of(const char *name, int n_layers)
     if (block && n_layers && atoi(name + 4) >= n_layers) return DRAFT;
     if (has(name, "_shexp")) return SHARED;
     if (has(name, "_exps")) return ROUTED;
-    if (has(name, "token_embd") || has(name, "engram_embd")) return EMBEDDING;
+    if (has(name, "per_layer_token_embd") || has(name, "engram_embd")) return TABLES;
+    if (has(name, "token_embd")) return EMBEDDING;
     if (block) return DENSE;
     return !strncmp(name, "output", 6) || !strncmp(name, "hc_head", 7) ? HEAD : OTHER;
 }

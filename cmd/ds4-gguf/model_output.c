@@ -92,13 +92,16 @@ void model_output_general(struct model_output *m, const char *architecture, cons
     gguf_put_u32(m->w, "general.quantization_version", 2);
 }
 
-void model_output_declare(struct model_output *m, const char *name, uint32_t type, int n_dims, const uint64_t *ne)
+void model_output_declare(struct model_output *m, const struct layout_tensor *t, uint32_t type)
 {
-    uint64_t bytes = quant_row_bytes(type, (int64_t)ne[0]);
-    for (int d = 1; d < n_dims; d++) bytes *= ne[d];
+    uint64_t bytes = quant_row_bytes(type, (int64_t)t->ne[0]);
+    for (int d = 1; d < t->n_dims; d++) bytes *= t->ne[d];
     m->bytes += bytes;
     m->n_tensors++;
-    gguf_declare(m->w, name, type, n_dims, ne);
+    if (t->role == ROLE_TABLE)
+        gguf_declare_tail(m->w, t->name, type, t->n_dims, t->ne, LAYOUT_TABLE_BORDER);
+    else
+        gguf_declare(m->w, t->name, type, t->n_dims, t->ne);
 }
 
 int model_output_start(struct model_output *m, bool quiet, struct err *e)

@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "common/option.h"
 #include "gguf/gguf.h"
+#include "layout.h"
 #include "work_progress.h"
 
 struct model_output_options {
@@ -41,7 +42,8 @@ int model_output_check(const struct model_output_options *o, struct err *e);
 int model_output_open(struct model_output *m, const struct model_output_options *o, struct err *e);
 /* The records that every model begins with. */
 void model_output_general(struct model_output *m, const char *architecture, const char *name, uint64_t n_name);
-void model_output_declare(struct model_output *m, const char *name, uint32_t type, int n_dims, const uint64_t *ne);
+/* A table (ROLE_TABLE) comes last. */
+void model_output_declare(struct model_output *m, const struct layout_tensor *t, uint32_t type);
 /* Behind the last declaration. quiet: no line of progress. Returns what was wrong with the records, if anything. */
 int model_output_start(struct model_output *m, bool quiet, struct err *e);
 

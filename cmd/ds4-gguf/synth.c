@@ -5,20 +5,24 @@
 #include <string.h>
 #include "base/mem.h"
 #include "base/program.h"
+#include "base/str.h"
 #include "commands.h"
-#include "deepseek4_layout.h"
 #include "model_output.h"
 #include "quant/quant.h"
 #include "synth_blocks.h"
+#include "synth_family.h"
 #include "synth_routing.h"
-#include "synth_shape.h"
-#include "synth_vocabulary.h"
 #include "type_rules.h"
 
 struct synth_options {
     struct model_output_options out;
-    const struct synth_preset *preset;
-    const struct recipe *recipe;
+    const struct synth_family *family;
+    const char *preset, *quant;
+    struct typed {
+        const char *option[SYNTH_SETTINGS_MAX], *text[SYNTH_SETTINGS_MAX];
+        int n;
+    } typed;                           /* --set and --layers as they came */
+    const struct synth_recipe *recipe; /* of the family, by quant */
     struct synth_settings settings;
     enum synth_router router;
     uint64_t seed;
@@ -26,55 +30,42 @@ struct synth_options {
 
 /* ---- types ---- */
 
-/* As in the published files (spec gguf-and-quants 6.1). */
-static const struct recipe {
-    const char *name;
-    uint32_t gate_up, down; /* routed experts */
-    uint32_t dense;         /* attention projections, shared experts, head */
-} recipes[] = {
-    {"q2", QT_IQ2_XXS, QT_Q2_K, QT_Q8_0}, {"q4", QT_Q4_K, QT_Q4_K, QT_Q8_0},      {"q8", QT_Q8_0, QT_Q8_0, QT_Q8_0},
-    {"f16", QT_F16, QT_F16, QT_F16},      {"mxfp4", QT_MXFP4, QT_MXFP4, QT_Q8_0},
-};
-enum { N_RECIPES = sizeof recipes / sizeof recipes[0] };
-
-static uint32_t wanted_type(const struct recipe *r, const struct layout_tensor *t)
+static uint32_t wanted_type(const struct synth_recipe *r, const struct layout_tensor *t, int64_t n_layers)
 {
+    const bool down = strstr(t->name, "down") != NULL;
     switch (t->role) {
     case ROLE_VECTOR:
         return QT_F32;
     case ROLE_IDS:
         return QT_I32;
+    case ROLE_TABLE:
+        return QT_BF16;
     case ROLE_EXPERTS:
-        return strstr(t->name, "down") ? r->down : r->gate_up;
+        if (t->layer >= n_layers) return down ? r->draft_down : r->draft_gate_up;
+        return down ? r->down : r->gate_up;
     case ROLE_HEAD:
     case ROLE_ATTENTION:
     case ROLE_SHARED:
         return r->dense;
-    case ROLE_EMBEDDING:
     case ROLE_SIDE:
+        return r->side;
+    case ROLE_EMBEDDING:
     case ROLE_SMALL:
+    case ROLE_MIXER:
         break;
     }
     return QT_F16;
 }
 
-/* Mean and standard deviation of a tensor's values. Matrices keep the size of what passes through: N(0, 1 / row
- * length). */
-static void spread_of(const struct layout_tensor *t, float *mean, float *sigma)
+static void spread_of(const struct synth_spread *list, const struct layout_tensor *t, float *mean, float *sigma)
 {
-    static const struct {
-        const char *part;
-        float mean, sigma;
-    } special[] = {
-        {"token_embd", 0, 1},          {"_ape.", 0, 0.5f},    {"norm.", 1, 0.1f},        {"hc_attn_scale", 0.5f, 0.05f},
-        {"hc_ffn_scale", 0.5f, 0.05f}, {"hc_scale", 0.5f, 0}, {"hc_attn_base", 0, 0.5f}, {"hc_ffn_base", 0, 0.5f},
-        {"hc_base", 0, 0.5f},          {"attn_sinks", 0, 1},  {"exp_probs_b", 0, 0.02f}};
+    const float keep = 1 / sqrtf((float)layout_row(t));
     *mean = 0;
-    *sigma = 1 / sqrtf((float)t->ne[0]);
-    for (size_t i = 0; i < sizeof special / sizeof special[0]; i++)
-        if (strstr(t->name, special[i].part)) {
-            *mean = special[i].mean;
-            *sigma = special[i].sigma;
+    *sigma = keep;
+    for (; list->part; list++)
+        if (strstr(t->name, list->part)) {
+            *mean = list->mean;
+            *sigma = list->relative ? list->sigma * keep : list->sigma;
             return;
         }
 }
@@ -84,7 +75,9 @@ static void spread_of(const struct layout_tensor *t, float *mean, float *sigma)
 /* A model at work. */
 struct synthesis {
     const struct synth_options *options;
-    struct deepseek4_params p;
+    const struct synth_family *family;
+    void *params; /* of the family */
+    struct synth_numbers numbers;
     struct layout_tensor *tensors;
     uint32_t *types; /* [n_tensors] */
     int n_tensors;
@@ -94,13 +87,17 @@ struct synthesis {
 struct tensor_job {
     struct synth_filler filler;
     struct synth_routing routing;
-    uint64_t row_bytes;
+    uint64_t row_bytes, logical, k; /* logical: values of a padded row, else 0 */
 };
 
 static int random_rows(void *arg, int64_t row, int64_t n, uint8_t *out, int thread, struct err *e)
 {
     const struct tensor_job *j = arg;
-    for (int64_t i = 0; i < n; i++) synth_filler_row(&j->filler, row + i, out + (uint64_t)i * j->row_bytes);
+    for (int64_t i = 0; i < n; i++) {
+        uint8_t *const to = out + (uint64_t)i * j->row_bytes;
+        synth_filler_row(&j->filler, row + i, to);
+        if (j->logical) synth_pad_q2_k(to, (int64_t)j->logical, (int64_t)j->k);
+    }
     return 0;
 }
 
@@ -123,17 +120,18 @@ static int write_tensor(struct synthesis *s, int at, struct err *e)
 {
     const struct layout_tensor *t = &s->tensors[at];
     const uint64_t seed = synth_seed(s->options->seed, (uint64_t)at);
-    struct tensor_job j = {.row_bytes = quant_row_bytes(s->types[at], (int64_t)t->ne[0])};
+    struct tensor_job j = {
+        .row_bytes = quant_row_bytes(s->types[at], (int64_t)t->ne[0]), .logical = t->logical, .k = t->ne[0]};
     const bool biases = strstr(t->name, "exp_probs_b") && s->options->router == SYNTH_ZIPF;
     tensor_rows_fn *rows = t->role == ROLE_IDS ? random_ids : biases ? zipf_biases : random_rows;
     float mean, sigma;
     int rc;
     work_progress_add(&s->out.progress, t->name, 0);
-    spread_of(t, &mean, &sigma);
+    spread_of(s->family->spreads, t, &mean, &sigma);
     if (rows == random_rows)
         rc = synth_filler_init(&j.filler, s->types[at], (int64_t)t->ne[0], mean, sigma, seed, e);
     else
-        rc = synth_routing_init(&j.routing, s->options->router, s->p.E, s->p.K, seed, e);
+        rc = synth_routing_init(&j.routing, s->options->router, s->numbers.experts, s->numbers.used, seed, e);
     if (!rc) rc = model_output_rows(&s->out, t->name, (int64_t)(t->ne[1] * t->ne[2]), j.row_bytes, rows, &j, e);
     synth_routing_free(&j.routing);
     return rc;
@@ -146,17 +144,16 @@ static int write_header(struct synthesis *s, struct err *e)
     const struct synth_options *o = s->options;
     struct vocabulary v;
     char made_up[64];
-    snprintf(made_up, sizeof made_up, "Synthetic %s %s, %d layers%s", synth_preset_name(o->preset), o->recipe->name,
-             (int)s->p.L, o->router == SYNTH_ZIPF ? ", zipf" : "");
+    snprintf(made_up, sizeof made_up, "Synthetic %s %s, %d layers%s", o->preset, o->recipe->name,
+             (int)s->numbers.layers, o->router == SYNTH_ZIPF ? ", zipf" : "");
     const char *name = synth_settings_name(&o->settings) ? synth_settings_name(&o->settings) : made_up;
-    model_output_general(&s->out, "deepseek4", name, strlen(name));
-    deepseek4_metadata(s->out.w, &s->p);
+    model_output_general(&s->out, s->family->arch, name, strlen(name));
+    s->family->metadata(s->out.w, s->params, s->tensors, s->n_tensors);
     synth_settings_put(&o->settings, s->out.w);
-    int rc = synth_vocabulary(s->p.V, &v, e);
+    int rc = synth_vocabulary(s->family->specials, s->numbers.tokens, &v, e);
     if (!rc) rc = vocabulary_put(s->out.w, &v, e);
     vocabulary_free(&v);
-    for (int i = 0; i < s->n_tensors; i++)
-        model_output_declare(&s->out, s->tensors[i].name, s->types[i], s->tensors[i].n_dims, s->tensors[i].ne);
+    for (int i = 0; i < s->n_tensors; i++) model_output_declare(&s->out, &s->tensors[i], s->types[i]);
     return rc ? rc : model_output_start(&s->out, false, e);
 }
 
@@ -173,91 +170,92 @@ static void pick_types(struct synthesis *s)
     bool *noted = mem_alloc((size_t)s->n_tensors * sizeof *noted);
     s->types = mem_alloc((size_t)s->n_tensors * sizeof *s->types);
     for (int i = 0; i < s->n_tensors; i++) {
-        const uint32_t wanted = wanted_type(s->options->recipe, &s->tensors[i]);
-        s->types[i] = type_rules_fit(wanted, &s->tensors[i]);
+        struct layout_tensor *const t = &s->tensors[i];
+        const uint32_t wanted = wanted_type(s->options->recipe, t, s->numbers.layers);
+        if (s->family->pads) type_rules_pad(wanted, t);
+        s->types[i] = type_rules_fit(wanted, t);
         if (s->types[i] != wanted) type_rules_note(s->tensors, i, wanted, s->types[i], noted);
     }
     mem_free(noted);
 }
 
+static int check_tokens(const struct synthesis *s, struct err *e)
+{
+    const int64_t least = synth_vocabulary_least(s->family->specials);
+    if (s->numbers.tokens >= least) return 0;
+    return err_set(e, ERR_MODEL,
+                   "%s: vocab_size = %lld is not supported (only from %lld on: bytes, special tokens, a pair)",
+                   s->options->preset, (long long)s->numbers.tokens, (long long)least);
+}
+
 static int synth(const struct synth_options *o, struct err *e)
 {
-    struct synthesis s = {.options = o};
+    struct synthesis s = {.options = o, .family = o->family, .params = mem_alloc(o->family->params_bytes)};
     int rc = model_output_check(&o->out, e);
-    if (!rc) rc = synth_shape(o->preset, &o->settings, &s.p, e);
-    if (!rc) rc = deepseek4_layout(&s.p, &s.tensors, &s.n_tensors, e);
-    if (rc) return rc;
-    pick_types(&s);
-    rc = write_file(&s, e);
+    if (!rc) rc = s.family->shape(o->preset, &o->settings, s.params, e);
+    s.numbers = s.family->numbers(s.params);
+    if (!rc) rc = check_tokens(&s, e);
+    if (!rc) rc = s.family->layout(s.params, &s.tensors, &s.n_tensors, e);
+    if (!rc) {
+        pick_types(&s);
+        rc = write_file(&s, e);
+    }
     mem_free(s.types);
     mem_free(s.tensors);
+    mem_free(s.params);
     return rc;
 }
 
 /* ---- command line ---- */
 
-static const struct recipe *find_recipe(const char *name)
-{
-    for (int i = 0; i < N_RECIPES; i++)
-        if (strcmp(recipes[i].name, name) == 0) return &recipes[i];
-    return NULL;
-}
+static const struct synth_family *const families[] = {&synth_deepseek4, &synth_qwen38};
+enum { N_FAMILIES = sizeof families / sizeof *families };
 
 static void take_arch(struct args *a, const char *option, void *to)
 {
     const char *name = args_value(a, option);
-    if (name && strcmp(name, "deepseek4")) args_mistake(a, "%s: '%s' is not deepseek4", option, name);
+    int i = 0;
+    while (name && i < N_FAMILIES && strcmp(name, families[i]->arch)) i++;
+    if (i == N_FAMILIES)
+        args_mistake(a, "%s: '%s' is not deepseek4 or qwen4exp", option, name);
+    else
+        *(const struct synth_family **)to = families[i];
 }
 
-static void take_preset(struct args *a, const char *option, void *to)
+/* Keys are looked at when the family is known. */
+static void take_setting(struct args *a, const char *option, void *to)
 {
-    const char *name = args_value(a, option);
-    const struct synth_preset *preset = name ? synth_preset_find(name) : NULL;
-    if (name && !preset) args_mistake(a, "%s: '%s' is not tiny, flash or pro", option, name);
-    *(const struct synth_preset **)to = preset;
-}
-
-static void take_recipe(struct args *a, const char *option, void *to)
-{
-    const char *name = args_value(a, option);
-    const struct recipe *recipe = name ? find_recipe(name) : NULL;
-    if (name && !recipe) args_mistake(a, "%s: '%s' is not q2, q4, q8, mxfp4 or f16", option, name);
-    *(const struct recipe **)to = recipe;
-}
-
-static void take_setting(struct args *a, const char *option, void *settings)
-{
-    struct err e = {0};
+    struct typed *const t = to;
     const char *text = args_value(a, option);
-    if (text && synth_settings_add(settings, text, &e)) args_mistake(a, "%s: %s", option, e.msg);
-}
-
-static void take_layers(struct args *a, const char *option, void *settings)
-{
-    struct err e = {0};
-    const char *text = args_value(a, option);
-    if (text && synth_settings_add_pair(settings, "block_count", text, &e)) args_mistake(a, "%s: %s", option, e.msg);
+    if (!text) return;
+    if (t->n == SYNTH_SETTINGS_MAX) {
+        args_mistake(a, "%s: more than %d keys are set", option, SYNTH_SETTINGS_MAX);
+        return;
+    }
+    t->option[t->n] = option;
+    t->text[t->n++] = text;
 }
 
 static const struct option rows[] = {
     MODEL_OUTPUT_ROWS(struct synth_options, out),
-    {"--arch", NULL, "NAME", "deepseek4 (default)", OPTION_CALL(struct synth_options, out, take_arch)},
-    {"--preset", NULL, "NAME", "tiny: 4 layers of width 256; flash, pro: the shapes of DeepSeek V4",
-     OPTION_CALL(struct synth_options, preset, take_preset)},
+    {"--arch", NULL, "NAME", "deepseek4 (default) or qwen4exp", OPTION_CALL(struct synth_options, family, take_arch)},
+    {"--preset", NULL, "NAME",
+     "tiny: 4 layers of width 256; flash, pro: the shapes of DeepSeek V4; flash of qwen4exp: of Qwen3.8 Flash Next",
+     OPTION_TEXT(struct synth_options, preset)},
     {"--layers", NULL, "N", "that many layers instead of the preset's (as --set block_count=N)",
-     OPTION_CALL(struct synth_options, settings, take_layers)},
+     OPTION_CALL(struct synth_options, typed, take_setting)},
     {"--set", NULL, "KEY=VALUE",
-     "another value for a key of the model, with or without its prefix \"deepseek4.\"; tensors follow. Lists are "
+     "another value for a key of the model, with or without its prefix (\"deepseek4.\"); tensors follow. Lists are "
      "0,4,128; "
      "one entry stands for all layers. KEY=TYPE:VALUE adds a key that the model does not use (u32, i32, u64, f32, "
      "bool, "
      "str). May be repeated; the last value of a key counts",
-     OPTION_CALL(struct synth_options, settings, take_setting)},
+     OPTION_CALL(struct synth_options, typed, take_setting)},
     {"--quant", NULL, "NAME",
      "q2: experts IQ2_XXS and Q2_K; q4: Q4_K; q8: Q8_0; mxfp4: MXFP4; each with the other matrices in Q8_0 and F16; "
-     "f16: "
-     "everything",
-     OPTION_CALL(struct synth_options, recipe, take_recipe)},
+     "f16: everything. qwen4exp: q4 has the down experts in MXFP4, q2 those of the draft block in Q4_K and MXFP4, and "
+     "the n-gram table is BF16 in all",
+     OPTION_TEXT(struct synth_options, quant)},
     {"--router", NULL, "uniform|zipf",
      "experts are used alike, or the one of rank r in its layer in proportion to 1/r, as far as a token can",
      OPTION_CHOICE(struct synth_options, router), .initial = "uniform"},
@@ -274,12 +272,52 @@ const struct help_section synth_section = {
         "type, Q8_0 or F16 is taken.",
     HELP_ROWS(rows)};
 
-static void check(struct args *a, const struct synth_options *o)
+static void check_preset(struct args *a, const struct synth_options *o)
 {
-    if (!o->preset)
-        args_mistake(a, "no --preset given (tiny, flash or pro)");
-    else if (!o->recipe)
+    const char *const *p = o->family->presets;
+    struct str all = {0};
+    for (; *p; p++) {
+        if (o->preset && !strcmp(*p, o->preset)) break;
+        str_printf(&all, "%s%s", p == o->family->presets ? "" : p[1] ? ", " : " or ", *p);
+    }
+    if (!*p && o->preset) args_mistake(a, "--preset: '%s' is not %s", o->preset, str_c(&all));
+    if (!*p && !o->preset) args_mistake(a, "no --preset given (%s)", str_c(&all));
+    str_free(&all);
+}
+
+static void check_quant(struct args *a, struct synth_options *o)
+{
+    for (int i = 0; i < o->family->n_recipes && o->quant; i++)
+        if (!strcmp(o->family->recipes[i].name, o->quant)) o->recipe = &o->family->recipes[i];
+    if (!o->quant)
         args_mistake(a, "no --quant given (q2, q4, q8, mxfp4 or f16)");
+    else if (!o->recipe)
+        args_mistake(a, "--quant: '%s' is not q2, q4, q8, mxfp4 or f16", o->quant);
+}
+
+static void check_settings(struct args *a, struct synth_options *o)
+{
+    const struct synth_keys keys = {o->family->arch, o->family->keys, o->family->set,
+                                    mem_alloc(o->family->params_bytes)};
+    for (int i = 0; i < o->typed.n && !a->bad; i++) {
+        struct err e = {0};
+        const char *const option = o->typed.option[i], *const text = o->typed.text[i];
+        if (strcmp(option, "--layers"))
+            synth_settings_add(&o->settings, &keys, text, &e);
+        else
+            synth_settings_add_pair(&o->settings, &keys, "block_count", text, &e);
+        if (e.code) args_mistake(a, "%s: %s", option, e.msg);
+    }
+    mem_free(keys.any);
+}
+
+static void check(struct args *a, struct synth_options *o)
+{
+    if (!a->bad) check_settings(a, o);
+    if (!a->bad) check_preset(a, o);
+    if (!a->bad) check_quant(a, o);
+    if (!a->bad && o->router == SYNTH_ZIPF && !o->family->routes)
+        args_mistake(a, "--router zipf: experts of %s are chosen by the router's scores alone", o->family->arch);
     model_output_require(a, &o->out);
 }
 
@@ -287,6 +325,7 @@ int command_synth(int argc, char **argv)
 {
     struct args a = {.program = "ds4-gguf synth", .argv = argv, .argc = argc};
     struct synth_options *o = mem_alloc(sizeof *o);
+    o->family = families[0];
     struct err e = {0};
     int status;
     if (option_scan(&a, &gguf_program, &synth_section, o, &status)) {

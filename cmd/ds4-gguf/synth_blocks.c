@@ -60,6 +60,12 @@ static void q2_k(const struct synth_filler *f, uint64_t *state, uint8_t *b)
     put_u16(b + 82, f->dmin);
 }
 
+/* A group of 16 whose scale and minimum are zero. */
+void synth_pad_q2_k(uint8_t *row, int64_t logical, int64_t k)
+{
+    for (int64_t i = logical; i < k; i += 16) row[i / 256 * 84 + i % 256 / 16] = 0;
+}
+
 /* As Q2_K, dmin = 7.5 d. Codes 16..31 for scales and minima have no bits above the fifth, which makes them easy to
  * pack. */
 static void q4_k(const struct synth_filler *f, uint64_t *state, uint8_t *b)

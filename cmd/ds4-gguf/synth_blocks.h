@@ -26,6 +26,9 @@ int synth_filler_init(struct synth_filler *f, uint32_t type, int64_t k, float me
                       struct err *e);
 void synth_filler_row(const struct synth_filler *f, int64_t row, uint8_t *out);
 
+/* Makes the values of a Q2_K row from `logical`, a multiple of 16, to k zero. */
+void synth_pad_q2_k(uint8_t *row, int64_t logical, int64_t k);
+
 /* Next number of a sequence of 64-bit numbers, and a seed made of two. */
 uint64_t synth_next(uint64_t *state);
 uint64_t synth_seed(uint64_t a, uint64_t b);

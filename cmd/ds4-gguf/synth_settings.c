@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "deepseek4_layout.h"
 
 static const char general_name[] = "general.name";
 
@@ -47,12 +46,12 @@ static int distance_to_key(const char *text, const char *key)
     return d;
 }
 
-static int refuse_key(const char *key, struct err *e)
+static int refuse_key(const struct param_key *keys, const char *key, struct err *e)
 {
     const char *near[3] = {NULL};
     int far[3] = {SYNTH_KEY_MAX, SYNTH_KEY_MAX, SYNTH_KEY_MAX};
-    for (int i = 0; deepseek4_key_at(i); i++) {
-        const char *name = deepseek4_key_at(i);
+    for (; keys->name; keys++) {
+        const char *name = keys->name;
         int d = distance_to_key(key, name);
         for (int k = 0; k < 3; k++) {
             if (d >= far[k]) continue;
@@ -129,25 +128,18 @@ static bool is_ours(const char *key)
     return false;
 }
 
-static int check_free(struct synth_setting *s, struct err *e)
+static int check_free(struct synth_setting *s, const struct param_key *keys, struct err *e)
 {
     if (is_ours(s->key)) return err_set(e, ERR_ARG, "%s cannot be set: it follows from the other options", s->key);
     s->type = take_type(&s->value);
-    if (!s->type) return refuse_key(s->key, e);
+    if (!s->type) return refuse_key(keys, s->key, e);
     if (put_typed(NULL, s->key, s->type, s->value)) return 0;
     return err_set(e, ERR_ARG, "%s: '%s' is no value of type %s", s->key, s->value, s->type);
 }
 
 /* ---- the list */
 
-static bool is_known(const char *key)
-{
-    for (int i = 0; deepseek4_key_at(i); i++)
-        if (!strcmp(deepseek4_key_at(i), key)) return true;
-    return false;
-}
-
-bool synth_setting_is_shape(const struct synth_setting *s)
+static bool is_shape(const struct synth_setting *s)
 {
     return !s->type && strcmp(s->key, general_name);
 }
@@ -162,34 +154,43 @@ static void append(struct synth_settings *s, const struct synth_setting *new)
     s->n = n;
 }
 
-int synth_settings_add_pair(struct synth_settings *s, const char *key, const char *value, struct err *e)
+int synth_settings_add_pair(struct synth_settings *s, const struct synth_keys *family, const char *key,
+                            const char *value, struct err *e)
 {
     struct synth_setting new = {.value = value};
-    struct deepseek4_params any = {.yarn_factor = 2}; /* only the text is looked at */
-    static const char prefix[] = "deepseek4.";
-    const bool prefixed = !strncmp(key, prefix, sizeof prefix - 1);
+    const size_t n = strlen(family->arch);
+    const bool prefixed = !strncmp(key, family->arch, n) && key[n] == '.';
     if (!*key || strlen(key) >= SYNTH_KEY_MAX)
         return err_set(e, ERR_ARG, "a key has 1 to %d letters", SYNTH_KEY_MAX - 1);
     if (s->n == SYNTH_SETTINGS_MAX) return err_set(e, ERR_ARG, "more than %d keys are set", SYNTH_SETTINGS_MAX);
-    snprintf(new.key, sizeof new.key, "%s", prefixed ? key + sizeof prefix - 1 : key);
+    snprintf(new.key, sizeof new.key, "%s", prefixed ? key + n + 1 : key);
+    const struct param_key *const known = param_find(family->keys, new.key);
     int rc = 0;
-    if (is_known(new.key))
-        rc = deepseek4_key_set(&any, new.key, value, e);
+    if (known)
+        rc = family->set(family->any, known, value, e);
     else if (strcmp(key, general_name)) {
         snprintf(new.key, sizeof new.key, "%s", key);
-        rc = check_free(&new, e);
+        rc = check_free(&new, family->keys, e);
     }
     if (!rc) append(s, &new);
     return rc;
 }
 
-int synth_settings_add(struct synth_settings *s, const char *text, struct err *e)
+int synth_settings_add(struct synth_settings *s, const struct synth_keys *family, const char *text, struct err *e)
 {
     char key[SYNTH_KEY_MAX];
     const char *eq = strchr(text, '=');
     if (!eq) return err_set(e, ERR_ARG, "'%s' is not KEY=VALUE", text);
     snprintf(key, sizeof key, "%.*s", (int)(eq - text < SYNTH_KEY_MAX ? eq - text : SYNTH_KEY_MAX), text);
-    return synth_settings_add_pair(s, eq - text < SYNTH_KEY_MAX ? key : "", eq + 1, e);
+    return synth_settings_add_pair(s, family, eq - text < SYNTH_KEY_MAX ? key : "", eq + 1, e);
+}
+
+int synth_settings_apply(const struct synth_settings *s, const struct synth_keys *family, void *params, struct err *e)
+{
+    int rc = 0;
+    for (int i = 0; i < s->n && !rc; i++)
+        if (is_shape(&s->at[i])) rc = family->set(params, param_find(family->keys, s->at[i].key), s->at[i].value, e);
+    return rc;
 }
 
 const char *synth_settings_name(const struct synth_settings *s)

@@ -7,28 +7,17 @@
 #include "base/mem.h"
 #include "text/byte_alphabet.h"
 
-enum { PUBLISHED_TOKENS = 129280, N_LETTERS = 26, FIRST_BYTE = 3 };
+enum { N_LETTERS = 26 };
 
-/* Special tokens with their ids in the published vocabulary (spec deepseek-v4 1). */
-static const struct special {
-    int id;
-    const char *text;
-} specials[] = {
-    {0, "<｜begin▁of▁sentence｜>"}, {1, "<｜end▁of▁sentence｜>"}, {2, "<｜▁pad▁｜>"},
-    {128803, "<｜User｜>"},         {128804, "<｜Assistant｜>"},  {128821, "<think>"},
-    {128822, "</think>"},           {128825, "｜DSML｜"},         {128828, "<｜latest_reminder｜>"},
-    {128829, "<｜action｜>"},       {128830, "<｜query｜>"},      {128831, "<｜authority｜>"},
-    {128832, "<｜domain｜>"},       {128836, "<｜title｜>"},      {128844, "<｜extracted_url｜>"},
-    {128845, "<｜read_url｜>"},
-};
-enum { N_SPECIALS = sizeof specials / sizeof specials[0] };
-
-_Static_assert(SYNTH_VOCABULARY_LEAST == 256 + N_SPECIALS + 1, "bytes, special tokens, and a pair: no merge, no BPE");
-
-static int64_t special_id(int i, int64_t n_tokens)
+int64_t synth_vocabulary_least(const struct synth_specials *s)
 {
-    if (i < FIRST_BYTE || n_tokens == PUBLISHED_TOKENS) return specials[i].id;
-    return n_tokens - N_SPECIALS + i;
+    return 256 + s->n + 1; /* no merge, no BPE */
+}
+
+int64_t synth_special_id(const struct synth_specials *s, int i, int64_t n_tokens)
+{
+    if (i < s->n_front || n_tokens == s->published) return s->at[i].id;
+    return n_tokens - s->n + i;
 }
 
 static void add(struct vocabulary *v, const char *text, size_t n, enum token_type type)
@@ -58,26 +47,38 @@ static void add_pairs(struct vocabulary *v, int64_t end)
     }
 }
 
-int synth_vocabulary(int64_t n_tokens, struct vocabulary *v, struct err *e)
+static void add_special(struct vocabulary *v, const struct synth_special *s)
 {
-    assert(n_tokens >= SYNTH_VOCABULARY_LEAST);
-    *v = (struct vocabulary){.bos = 0, .eos = 1, .pad = 2};
+    add(v, s->text, strlen(s->text), s->type);
+}
+
+static int64_t id_or_none(const struct synth_specials *s, int i, int64_t n_tokens)
+{
+    return i < 0 ? -1 : synth_special_id(s, i, n_tokens);
+}
+
+int synth_vocabulary(const struct synth_specials *s, int64_t n_tokens, struct vocabulary *v, struct err *e)
+{
+    assert(n_tokens >= synth_vocabulary_least(s));
+    *v = (struct vocabulary){.bos = id_or_none(s, s->bos, n_tokens),
+                             .eos = id_or_none(s, s->eos, n_tokens),
+                             .pad = id_or_none(s, s->pad, n_tokens),
+                             .pre = s->pre};
     v->types = mem_try((size_t)n_tokens * sizeof *v->types);
     if (!v->types) return err_set(e, ERR_MEMORY, "not enough memory for the vocabulary");
-    for (int i = 0; i < FIRST_BYTE; i++) add(v, specials[i].text, strlen(specials[i].text), TOKEN_CONTROL);
+    for (int i = 0; i < s->n_front; i++) add_special(v, &s->at[i]);
     for (int b = 0; b < 256; b++) {
         char text[2];
         add(v, text, byte_alphabet_text((uint8_t)b, text), TOKEN_NORMAL);
     }
-    add_pairs(v, special_id(FIRST_BYTE, n_tokens));
-    int next = FIRST_BYTE;
+    add_pairs(v, synth_special_id(s, s->n_front, n_tokens));
+    int next = s->n_front;
     while ((int64_t)v->tokens.n < n_tokens) {
         char unused[40];
         const int64_t id = (int64_t)v->tokens.n;
-        if (next < N_SPECIALS && id == special_id(next, n_tokens)) {
-            add(v, specials[next].text, strlen(specials[next].text), TOKEN_USER_DEFINED);
-            next++;
-        } else
+        if (next < s->n && id == synth_special_id(s, next, n_tokens))
+            add_special(v, &s->at[next++]);
+        else
             add(v, unused, (size_t)snprintf(unused, sizeof unused, "<unused %" PRId64 ">", id), TOKEN_UNUSED);
     }
     return 0;

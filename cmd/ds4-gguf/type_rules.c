@@ -79,6 +79,7 @@ uint32_t type_rules_pick(struct type_rules *r, const struct layout_tensor *t, ui
     /* Small tensors decide much and weigh little: they are never rounded. */
     if (t->role == ROLE_VECTOR) return QT_F32;
     if (t->role == ROLE_SMALL || t->role == ROLE_IDS) return exact_type;
+    if (t->role == ROLE_MIXER && exact_type == QT_BF16) exact_type = QT_F16;
     const int type = wanted(r, t);
     if (type == TYPE_KEEP) return exact_type;
     const uint32_t taken = type_rules_fit((uint32_t)type, t);
@@ -90,6 +91,13 @@ uint32_t type_rules_fit(uint32_t type, const struct layout_tensor *t)
 {
     if (t->ne[0] % quant_type(type)->block == 0) return type;
     return t->ne[0] % quant_type(QT_Q8_0)->block ? QT_F16 : QT_Q8_0;
+}
+
+void type_rules_pad(uint32_t type, struct layout_tensor *t)
+{
+    if (type != QT_Q2_K || t->role != ROLE_EXPERTS || t->ne[0] % 256 == 0 || t->ne[0] % 16) return;
+    t->logical = t->ne[0];
+    t->ne[0] = (t->ne[0] + 255) / 256 * 256;
 }
 
 /* Name without the layer: what a note is about. */

@@ -4,7 +4,8 @@
 #include <regex.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "deepseek4_layout.h"
+#include "base/err.h"
+#include "layout.h"
 
 enum { TYPE_RULES_MAX = 64, TYPE_KEEP = -1 };
 
@@ -30,6 +31,9 @@ int type_rules_add(struct type_rules *r, const char *spec, struct err *e);
 uint32_t type_rules_pick(struct type_rules *r, const struct layout_tensor *t, uint32_t exact_type, int *fallback);
 /* The type itself if its blocks fit the tensor's rows, else Q8_0 or F16. */
 uint32_t type_rules_fit(uint32_t type, const struct layout_tensor *t);
+/* Q2_K rows of routed experts that do not fill whole blocks become longer, with `logical` values (a multiple of 16) and
+ * zeros behind them (spec qwen38 2.2, 8). */
+void type_rules_pad(uint32_t type, struct layout_tensor *t);
 /* Says on stderr that tensor `at` did not get the wanted type: once per kind of tensor. noted: one per tensor, false at
  * first. */
 void type_rules_note(const struct layout_tensor *tensors, int at, uint32_t wanted_type, uint32_t taken, bool *noted);

@@ -1,5 +1,6 @@
 /* Lists of texts and the tokenizer records. */
 #include "vocabulary.h"
+#include <string.h>
 #include "base/mem.h"
 
 void text_list_add(struct text_list *l, const char *text, size_t n)
@@ -46,7 +47,7 @@ static void put_id(struct gguf_writer *w, const char *key, int64_t id)
 int vocabulary_put(struct gguf_writer *w, const struct vocabulary *v, struct err *e)
 {
     gguf_put_str(w, "tokenizer.ggml.model", "gpt2", 4);
-    gguf_put_str(w, "tokenizer.ggml.pre", "joyai-llm", 9);
+    gguf_put_str(w, "tokenizer.ggml.pre", v->pre, strlen(v->pre));
     int rc = put_texts(w, "tokenizer.ggml.tokens", &v->tokens, e);
     if (!rc) rc = put_texts(w, "tokenizer.ggml.merges", &v->merges, e);
     gguf_put_arr_i32(w, "tokenizer.ggml.token_type", v->types, v->tokens.n);

@@ -30,9 +30,10 @@ struct vocabulary {
     struct text_list tokens, merges; /* byte alphabet; "left right" */
     int32_t *types;                  /* [tokens.n] enum token_type */
     int64_t bos, eos, pad;           /* -1: none */
+    const char *pre;                 /* tokenizer.ggml.pre */
 };
 void vocabulary_free(struct vocabulary *v);
-/* Writes tokenizer.ggml.* with the family's pre-tokenizer. */
+/* Writes tokenizer.ggml.*. */
 int vocabulary_put(struct gguf_writer *w, const struct vocabulary *v, struct err *e);
 
 #endif

@@ -98,6 +98,7 @@ void gguf_put_f32(struct gguf_writer *w, const char *key, float v);
 void gguf_put_bool(struct gguf_writer *w, const char *key, bool v);
 void gguf_put_str(struct gguf_writer *w, const char *key, const char *v, uint64_t n);
 void gguf_put_arr_i32(struct gguf_writer *w, const char *key, const int32_t *v, uint64_t n);
+void gguf_put_arr_u64(struct gguf_writer *w, const char *key, const uint64_t *v, uint64_t n);
 void gguf_put_arr_f32(struct gguf_writer *w, const char *key, const float *v, uint64_t n);
 void gguf_put_arr_str(struct gguf_writer *w, const char *key, const struct gguf_str *v, uint64_t n);
 /* Copies a record of another file as it is. */

@@ -169,6 +169,12 @@ void gguf_put_arr_i32(struct gguf_writer *w, const char *key, const int32_t *v, 
     for (uint64_t i = 0; i < n && !w->err.code; i++) append_number(w, &w->kv, (uint32_t)v[i], 4);
 }
 
+void gguf_put_arr_u64(struct gguf_writer *w, const char *key, const uint64_t *v, uint64_t n)
+{
+    if (!begin_array(w, key, GGUF_U64, n)) return;
+    for (uint64_t i = 0; i < n && !w->err.code; i++) append_number(w, &w->kv, v[i], 8);
+}
+
 void gguf_put_arr_f32(struct gguf_writer *w, const char *key, const float *v, uint64_t n)
 {
     if (!begin_array(w, key, GGUF_F32, n)) return;
