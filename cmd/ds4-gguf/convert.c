@@ -1,5 +1,5 @@
-/* ds4-gguf convert: a DeepSeek V4 source folder to a GGUF file. Works tensor by tensor: memory holds the vocabulary, a
- * batch of rows and, for types that need importance, one weight per column and expert. */
+/* ds4-gguf convert: the folder of a published model to a GGUF file. Works tensor by tensor: memory holds the
+ * vocabulary, a batch of rows and, for types that need importance, one weight per column and expert. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,14 +7,12 @@
 #include "base/mem.h"
 #include "base/program.h"
 #include "commands.h"
-#include "deepseek4_layout.h"
-#include "hf_deepseek4.h"
+#include "convert_family.h"
 #include "hf_folder.h"
 #include "hf_json.h"
 #include "hf_tokenizer.h"
 #include "model_output.h"
 #include "quant/quant.h"
-#include "source_rows.h"
 #include "type_rules.h"
 
 struct convert_options {
@@ -26,41 +24,25 @@ struct convert_options {
 
 struct conversion {
     struct convert_options *opt;
+    const struct convert_family *family;
     struct hf_folder *folder;
-    struct deepseek4_params params;
+    void *params; /* of the family */
+    struct convert_numbers numbers;
     struct vocabulary vocabulary;
     struct layout_tensor *tensors;
     uint32_t *types; /* [n_tensors] */
     int n_tensors;
-    struct source_matrix *experts; /* [max(E, 1)]: sources of the tensor at work */
+    struct source_matrix *sources; /* [numbers.sources]: of the tensor at work */
+    struct source_edit edit;       /* what is done to them */
     struct model_output out;
 };
 
 /* ---- plan ---- */
 
-static int64_t rows_per_expert(const struct layout_tensor *t)
-{
-    return (int64_t)t->ne[1];
-}
-
-/* Finds the sources of a tensor: one matrix, or one per expert. */
 static int bind_sources(struct conversion *c, const struct layout_tensor *t, struct err *e)
 {
-    const int64_t cols = (int64_t)t->ne[0];
-    if (!t->source_tail)
-        return source_find(c->folder, t->source, rows_per_expert(t), cols, t->role == ROLE_IDS, &c->experts[0], e);
-    struct str name = {0};
-    int rc = 0;
-    for (uint64_t i = 0; i < t->ne[2] && !rc; i++) {
-        str_clear(&name);
-        str_printf(&name, "%s%d%s", t->source, (int)i, t->source_tail);
-        rc = source_find(c->folder, str_c(&name), rows_per_expert(t), cols, false, &c->experts[i], e);
-        if (!rc && (c->experts[i].kind != c->experts[0].kind || c->experts[i].t->dtype != c->experts[0].t->dtype))
-            rc = err_set(e, ERR_MODEL, "tensor %s: type %s, expert 0 has %s", str_c(&name),
-                         st_dtype_name(c->experts[i].t->dtype), st_dtype_name(c->experts[0].t->dtype));
-    }
-    str_free(&name);
-    return rc;
+    c->edit = (struct source_edit){0};
+    return c->family->bind(c->folder, c->params, t, c->sources, &c->edit, e);
 }
 
 static int plan_types(struct conversion *c, struct err *e)
@@ -72,7 +54,8 @@ static int plan_types(struct conversion *c, struct err *e)
         int fallback;
         rc = bind_sources(c, &c->tensors[i], e);
         if (rc) break;
-        c->types[i] = type_rules_pick(rules, &c->tensors[i], source_exact_type(&c->experts[0]), &fallback);
+        c->types[i] =
+            type_rules_pick(rules, &c->tensors[i], source_exact_type(&c->sources[0]), c->family->pads, &fallback);
         if (fallback != TYPE_KEEP) type_rules_note(c->tensors, i, (uint32_t)fallback, c->types[i], noted);
     }
     mem_free(noted);
@@ -80,6 +63,7 @@ static int plan_types(struct conversion *c, struct err *e)
 }
 
 struct unused {
+    const char *layers;
     int n_layers;
     int drafts, others;
     const char *first, *beyond; /* beyond: of a layer that config.json does not count */
@@ -92,12 +76,13 @@ static void count_unused(void *arg, const char *name)
         u->drafts++;
     else if (u->others++ == 0)
         u->first = name;
-    if (strncmp(name, "layers.", 7) == 0 && atoi(name + 7) >= u->n_layers && !u->beyond) u->beyond = name;
+    const size_t n = strlen(u->layers);
+    if (strncmp(name, u->layers, n) == 0 && atoi(name + n) >= u->n_layers && !u->beyond) u->beyond = name;
 }
 
 static int note_unused(const struct conversion *c, struct err *e)
 {
-    struct unused u = {.n_layers = (int)c->params.L};
+    struct unused u = {.layers = c->family->layers, .n_layers = (int)c->numbers.layers};
     hf_folder_unused(c->folder, count_unused, &u);
     if (u.beyond)
         return err_set(e, ERR_MODEL, "%s/config.json counts %d layers, but there is a tensor %s", c->opt->folder,
@@ -117,29 +102,44 @@ struct tensor_job {
     const struct layout_tensor *t;
     uint32_t type;
     uint64_t row_bytes;
-    float **scratch;    /* [threads][ne0] */
+    float **scratch;    /* [threads][2 * ne0] */
     float *importance;  /* [experts][ne0], or NULL */
     struct err *errors; /* [experts] while importance is computed */
 };
 
-static int make_row(const struct tensor_job *j, int64_t row, uint8_t *out, float *values, struct err *e)
+/* The values of a row as the file has them; those behind the source's are zeros. */
+static int make_values(const struct tensor_job *j, const struct source_matrix *m, int64_t row, float *values,
+                       struct err *e)
 {
-    const int64_t expert = row / rows_per_expert(j->t), r = row % rows_per_expert(j->t);
-    const struct source_matrix *m = &j->c->experts[expert];
-    if (j->t->role == ROLE_IDS) return source_row_ids(m, r, j->c->params.E, (int32_t *)(void *)out, e);
-    if (m->kind == SOURCE_FP4 && j->type == QT_MXFP4) return source_row_mxfp4(m, r, out, e);
+    const struct source_edit *const edit = &j->c->edit;
+    const int64_t r = source_edit_row(edit, row), n = (int64_t)layout_row(j->t);
     int rc = source_row(m, r, values, e);
+    if (!rc && edit->beside) rc = source_row(m + 1, r, values + m->cols, e);
     if (rc) return rc;
-    if (m->kind == SOURCE_PLAIN && j->type == source_exact_type(m)) {
-        memcpy(out, source_row_data(m, r), j->row_bytes);
-        return 0;
-    }
-    const float *importance = j->importance ? j->importance + expert * m->cols : NULL;
-    for (int64_t i = 0; j->type == QT_F16 && i < m->cols; i++)
+    source_edit_values(edit, values, values + j->t->ne[0], n);
+    for (int64_t i = n; i < (int64_t)j->t->ne[0]; i++) values[i] = 0;
+    for (int64_t i = 0; j->type == QT_F16 && i < n; i++)
         if (fabsf(values[i]) > 65504)
             return err_set(e, ERR_MODEL, "tensor %s: row %lld holds %g, too large for F16", m->t->name, (long long)r,
                            (double)values[i]);
-    rc = quant_encode(j->type, values, m->cols, importance, out);
+    return 0;
+}
+
+static int make_row(const struct tensor_job *j, int64_t row, uint8_t *out, float *values, struct err *e)
+{
+    const int64_t part_rows = j->c->edit.beside ? (int64_t)j->t->ne[1] : j->c->sources[0].rows;
+    const int64_t part = row / part_rows, r = row % part_rows;
+    const struct source_matrix *m = &j->c->sources[part];
+    if (j->t->role == ROLE_IDS) return source_row_ids(m, r, j->c->numbers.experts, (int32_t *)(void *)out, e);
+    if (m->kind == SOURCE_FP4 && j->type == QT_MXFP4) return source_row_mxfp4(m, r, out, e);
+    int rc = make_values(j, m, r, values, e);
+    if (rc) return rc;
+    if (m->kind == SOURCE_PLAIN && j->type == source_exact_type(m) && !source_edit_changes(&j->c->edit)) {
+        memcpy(out, source_row_data(m, source_edit_row(&j->c->edit, r)), j->row_bytes);
+        return 0;
+    }
+    const float *importance = j->importance ? j->importance + part * (int64_t)j->t->ne[0] : NULL;
+    rc = quant_encode(j->type, values, (int64_t)j->t->ne[0], importance, out);
     return rc ? err_set(e, ERR_MODEL, "tensor %s: row %lld cannot be written as %s", m->t->name, (long long)r,
                         quant_type(j->type)->name)
               : 0;
@@ -158,8 +158,8 @@ static int make_rows(void *arg, int64_t row, int64_t n, uint8_t *out, int thread
 static void expert_importance(void *arg, int expert, int thread)
 {
     const struct tensor_job *j = arg;
-    const struct source_matrix *m = &j->c->experts[expert];
-    float *sum = j->importance + expert * m->cols, *values = j->scratch[thread];
+    const struct source_matrix *m = &j->c->sources[expert];
+    float *sum = j->importance + expert * (int64_t)j->t->ne[0], *values = j->scratch[thread];
     bool all_zero = true;
     for (int64_t r = 0; r < m->rows; r++) {
         if (source_row(m, r, values, &j->errors[expert])) return;
@@ -192,7 +192,7 @@ static int write_tensor(struct conversion *c, int at, struct err *e)
     work_progress_add(&c->out.progress, t->name, 0);
     j.scratch = mem_alloc((size_t)n_threads * sizeof *j.scratch);
     for (int i = 0; i < n_threads && !rc; i++) {
-        j.scratch[i] = mem_try(t->ne[0] * sizeof(float));
+        j.scratch[i] = mem_try(2 * t->ne[0] * sizeof(float));
         if (!j.scratch[i]) rc = err_set(e, ERR_MEMORY, "%s: not enough memory for a row", t->name);
     }
     if (!rc && j.type == QT_IQ2_XXS) rc = find_importance(&j, e);
@@ -214,9 +214,9 @@ static int write_header(struct conversion *c, struct err *e)
     while (n > 1 && folder[n - 1] == '/') n--;
     for (start = n; start > 0 && folder[start - 1] != '/'; start--) {
     }
-    model_output_general(&c->out, "deepseek4", folder + start, n - start);
-    deepseek4_metadata(c->out.w, &c->params);
-    c->vocabulary.pre = "joyai-llm";
+    model_output_general(&c->out, c->family->arch, folder + start, n - start);
+    c->family->metadata(c->out.w, c->params, c->tensors, c->n_tensors);
+    c->vocabulary.pre = c->family->pretokenizer;
     const int rc = vocabulary_put(c->out.w, &c->vocabulary, e);
     for (int i = 0; i < c->n_tensors; i++) model_output_declare(&c->out, &c->tensors[i], c->types[i]);
     return rc ? rc : model_output_start(&c->out, c->opt->verbose, e);
@@ -251,19 +251,49 @@ static int read_special_ids(struct conversion *c, const char *config, struct err
     return mine.code ? err_set(e, mine.code, "%s", mine.msg) : 0;
 }
 
+static const struct convert_family *const families[] = {&convert_deepseek4, &convert_qwen38};
+enum { N_FAMILIES = sizeof families / sizeof *families };
+
+static int find_family(struct conversion *c, const char *config, struct err *e)
+{
+    json_t *root;
+    const int rc = hf_json_read(config, &root, e);
+    if (rc) return rc;
+    const char *type = json_string_value(json_object_get(root, "model_type"));
+    for (int i = 0; i < N_FAMILIES && type && !c->family; i++)
+        if (strncmp(type, families[i]->model_type, strlen(families[i]->model_type)) == 0) c->family = families[i];
+    if (!c->family)
+        err_set(e, ERR_MODEL, "%s: \"model_type\" is %s; only %s and %s can be converted", config,
+                type ? type : "missing", families[0]->model_type, families[1]->model_type);
+    json_decref(root);
+    return c->family ? 0 : ERR_MODEL;
+}
+
+static int read_parameters(struct conversion *c, const char *config, struct err *e)
+{
+    int rc = find_family(c, config, e);
+    if (rc) return rc;
+    c->params = mem_alloc(c->family->params_bytes);
+    rc = c->family->config(config, c->folder, c->params, e);
+    c->numbers = c->family->numbers(c->params);
+    return rc;
+}
+
 static int prepare(struct conversion *c, struct err *e)
 {
     struct str path = {0};
     int rc = hf_folder_open(c->opt->folder, &c->folder, e);
     if (!rc && hf_folder_reads(c->folder, c->opt->out.path))
         rc = err_set(e, ERR_ARG, "%s is one of the files to be converted; give another name", c->opt->out.path);
-    if (!rc) rc = hf_deepseek4_config(hf_folder_file(c->folder, "config.json", &path), &c->params, e);
-    if (!rc) rc = hf_tokenizer_read(hf_folder_file(c->folder, "tokenizer.json", &path), c->params.V, &c->vocabulary, e);
+    if (!rc) rc = read_parameters(c, hf_folder_file(c->folder, "config.json", &path), e);
+    if (!rc)
+        rc =
+            hf_tokenizer_read(hf_folder_file(c->folder, "tokenizer.json", &path), c->numbers.tokens, &c->vocabulary, e);
     if (!rc) rc = read_special_ids(c, hf_folder_file(c->folder, "config.json", &path), e);
-    if (!rc) rc = deepseek4_layout(&c->params, &c->tensors, &c->n_tensors, e);
+    if (!rc) rc = c->family->layout(c->params, &c->tensors, &c->n_tensors, e);
     if (!rc) {
         c->types = mem_alloc((size_t)c->n_tensors * sizeof *c->types);
-        c->experts = mem_alloc((size_t)c->params.E * sizeof *c->experts);
+        c->sources = mem_alloc((size_t)c->numbers.sources * sizeof *c->sources);
         rc = plan_types(c, e);
     }
     str_free(&path);
@@ -277,7 +307,8 @@ static int convert(struct convert_options *opt, struct err *e)
     if (!rc) rc = prepare(&c, e);
     if (!rc) rc = note_unused(&c, e);
     if (!rc) rc = write_file(&c, e);
-    mem_free(c.experts);
+    mem_free(c.sources);
+    mem_free(c.params);
     mem_free(c.types);
     mem_free(c.tensors);
     vocabulary_free(&c.vocabulary);

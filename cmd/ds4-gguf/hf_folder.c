@@ -158,6 +158,11 @@ const struct st_tensor *hf_folder_find(struct hf_folder *f, const char *name)
     return f->tensors[at];
 }
 
+const struct st_tensor *hf_folder_at(const struct hf_folder *f, size_t i)
+{
+    return i < f->n_tensors ? f->tensors[i] : NULL;
+}
+
 static bool same_file(const struct hf_folder *f, const char *file, const char *path)
 {
     struct str own = {0};

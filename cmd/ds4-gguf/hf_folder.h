@@ -17,6 +17,8 @@ const char *hf_folder_file(const struct hf_folder *f, const char *file, struct s
 
 /* A tensor by name, marked as used; NULL if there is none. */
 const struct st_tensor *hf_folder_find(struct hf_folder *f, const char *name);
+/* The tensors by place, in the order of the files; NULL behind the last. */
+const struct st_tensor *hf_folder_at(const struct hf_folder *f, size_t i);
 /* True if path is one of the files that are read, under whatever name. */
 bool hf_folder_reads(const struct hf_folder *f, const char *path);
 /* Calls fn for every tensor that hf_folder_find has not returned. */

@@ -17,17 +17,18 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* Shapes are compared without the ones in front: a vector may be stored as one row. */
+/* Shapes are compared without ones: a vector may be stored as one row. */
 static bool has_shape(const struct st_tensor *t, int64_t rows, int64_t cols)
 {
     const uint64_t want[2] = {(uint64_t)rows, (uint64_t)cols};
-    int at = 0, w = 0;
-    while (at < t->n_dims && t->shape[at] == 1) at++;
-    while (w < 2 && want[w] == 1) w++;
-    if (t->n_dims - at != 2 - w) return false;
-    for (; w < 2; at++, w++)
-        if (t->shape[at] != want[w]) return false;
-    return true;
+    int w = 0;
+    for (int at = 0; at <= t->n_dims; at++) {
+        while (w < 2 && want[w] == 1) w++;
+        if (at == t->n_dims) break;
+        if (t->shape[at] == 1) continue;
+        if (w == 2 || t->shape[at] != want[w++]) return false;
+    }
+    return w == 2;
 }
 
 static int wrong_shape(const struct st_tensor *t, int64_t rows, int64_t cols, struct err *e)
@@ -93,9 +94,30 @@ int source_find(struct hf_folder *f, const char *name, int64_t rows, int64_t col
     return m->kind == SOURCE_PLAIN ? 0 : bind_scale(f, m, e);
 }
 
+int source_part(const struct st_tensor *t, int64_t first, int64_t rows, int64_t all_rows, int64_t cols,
+                struct source_matrix *m, struct err *e)
+{
+    uint64_t values = 1;
+    *m = (struct source_matrix){.t = t, .rows = rows, .cols = cols, .first = first};
+    if (t->dtype != ST_F32 && t->dtype != ST_F16 && t->dtype != ST_BF16)
+        return err_set(e, ERR_MODEL, "tensor %s: type %s cannot be converted", t->name, st_dtype_name(t->dtype));
+    for (int i = 0; i < t->n_dims; i++) values *= t->shape[i];
+    if (t->n_dims == 0 || t->shape[t->n_dims - 1] != (uint64_t)cols || values != (uint64_t)all_rows * (uint64_t)cols)
+        return wrong_shape(t, all_rows, cols, e);
+    return 0;
+}
+
+static uint64_t row_bytes(const struct source_matrix *m)
+{
+    uint64_t values = 1;
+    for (int i = 0; i < m->t->n_dims; i++) values *= m->t->shape[i];
+    const uint64_t stored = (uint64_t)m->cols / (m->kind == SOURCE_FP4 ? 2 : 1);
+    return m->t->bytes / (values / stored);
+}
+
 const uint8_t *source_row_data(const struct source_matrix *m, int64_t row)
 {
-    return m->t->data + m->t->bytes / (uint64_t)m->rows * (uint64_t)row;
+    return m->t->data + row_bytes(m) * (uint64_t)(m->first + row);
 }
 
 static void plain_row(const struct source_matrix *m, int64_t row, float *out)

@@ -11,12 +11,17 @@ struct source_matrix {
     const struct st_tensor *t;
     const uint8_t *scale; /* E8M0, row-major; FP8 and FP4 */
     int64_t rows, cols;   /* of values */
+    int64_t first;        /* row of the tensor that is row 0 here */
     int tile;             /* FP8: edge of the square that shares a scale */
 };
 
 /* Finds a tensor of [rows][cols] values (1 row: one dimension is fine too) with its scales, and checks types and
  * shapes. want_ids: a table of whole numbers, I64 or I32, is wanted. */
 int source_find(struct hf_folder *f, const char *name, int64_t rows, int64_t cols, bool want_ids,
+                struct source_matrix *m, struct err *e);
+
+/* Rows [first, first + rows) of a plain tensor of [all_rows][cols] values, of any number of dimensions. */
+int source_part(const struct st_tensor *t, int64_t first, int64_t rows, int64_t all_rows, int64_t cols,
                 struct source_matrix *m, struct err *e);
 
 /* Decodes a row into out[cols]. ERR_MODEL names tensor and row if a value is not finite. */

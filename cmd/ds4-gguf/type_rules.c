@@ -73,7 +73,7 @@ static int wanted(struct type_rules *r, const struct layout_tensor *t)
     }
 }
 
-uint32_t type_rules_pick(struct type_rules *r, const struct layout_tensor *t, uint32_t exact_type, int *fallback)
+uint32_t type_rules_pick(struct type_rules *r, struct layout_tensor *t, uint32_t exact_type, bool pads, int *fallback)
 {
     *fallback = TYPE_KEEP;
     /* Small tensors decide much and weigh little: they are never rounded. */
@@ -82,6 +82,7 @@ uint32_t type_rules_pick(struct type_rules *r, const struct layout_tensor *t, ui
     if (t->role == ROLE_MIXER && exact_type == QT_BF16) exact_type = QT_F16;
     const int type = wanted(r, t);
     if (type == TYPE_KEEP) return exact_type;
+    if (pads) type_rules_pad((uint32_t)type, t);
     const uint32_t taken = type_rules_fit((uint32_t)type, t);
     if (taken != (uint32_t)type) *fallback = type;
     return taken;

@@ -26,9 +26,9 @@ int type_rules_parse(const char *name, int *type, struct err *e);
 /* Adds "REGEX=TYPE" (an extended regular expression, searched in the name). spec is borrowed. */
 int type_rules_add(struct type_rules *r, const char *spec, struct err *e);
 
-/* The type for a tensor whose source is exact in exact_type. *fallback: the type that was asked for, where its blocks
- * do not fit the rows and another one was taken; else TYPE_KEEP. */
-uint32_t type_rules_pick(struct type_rules *r, const struct layout_tensor *t, uint32_t exact_type, int *fallback);
+/* The type for a tensor whose source is exact in exact_type. pads: rows may become longer (type_rules_pad). *fallback:
+ * the type that was asked for, where its blocks do not fit the rows and another one was taken; else TYPE_KEEP. */
+uint32_t type_rules_pick(struct type_rules *r, struct layout_tensor *t, uint32_t exact_type, bool pads, int *fallback);
 /* The type itself if its blocks fit the tensor's rows, else Q8_0 or F16. */
 uint32_t type_rules_fit(uint32_t type, const struct layout_tensor *t);
 /* Q2_K rows of routed experts that do not fill whole blocks become longer, with `logical` values (a multiple of 16) and
