@@ -348,13 +348,17 @@ static const struct option rows[] = {
 
 const struct help_section convert_section = {
     .topic = "convert",
-    .title = "a folder of safetensors (DeepSeek V4, as published) to a GGUF file",
+    .title = "a folder of safetensors (DeepSeek V4 or Qwen3.8, as published) to a GGUF file",
     .usage = "[options] FOLDER -o OUT.gguf",
     .text =
         "Types: F32 F16 BF16 Q8_0 Q4_0 Q5_K Q4_K Q2_K IQ2_XXS MXFP4. Without an option a tensor keeps the values of "
         "its source: F32, F16 and BF16 as they are, FP8 as BF16, FP4 as MXFP4. Norms, biases, sinks, "
         "hyper-connections, router and position biases always do. Where a row does not fill whole blocks, Q8_0 or "
-        "F16 is taken. The draft block (mtp.*) is left out.",
+        "F16 is taken. The draft block (mtp.*) of DeepSeek V4 is left out.\n"
+        "Of Qwen3.8 hyper-connections become F16, and the rows of experts that do not fill blocks of Q2_K get zeros at "
+        "their ends. The n-gram table keeps its type and comes last. As in the published 2-bit files: --dense Q8_0 "
+        "--type 'blk.48.ffn_down_exps=MXFP4' --type 'blk.48.ffn_.*_exps=Q4_K' --type 'ffn_down_exps=Q2_K' "
+        "--experts IQ2_XXS; in the 4-bit ones: --dense Q8_0 --type 'ffn_down_exps=MXFP4' --experts Q4_K.",
     HELP_ROWS(rows)};
 
 static void check(struct args *a, const struct convert_options *o)
