@@ -11,7 +11,7 @@ static int config(const char *path, struct hf_folder *f, void *params, struct er
 
 static int layout(const void *params, struct layout_tensor **out, int *n, struct err *e)
 {
-    return qwen38_layout(params, out, n, e);
+    return qwen38_tensors(params, out, n, e);
 }
 
 static void metadata(struct gguf_writer *w, const void *params, const struct layout_tensor *tensors, int n)

@@ -158,7 +158,7 @@ static struct layout_tensor fill(const struct deepseek4_params *p, const struct 
     return t;
 }
 
-int deepseek4_layout(const struct deepseek4_params *p, struct layout_tensor **out, int *n, struct err *e)
+int deepseek4_tensors(const struct deepseek4_params *p, struct layout_tensor **out, int *n, struct err *e)
 {
     *out = mem_try((size_t)(p->L + 1) * N_ROWS * sizeof **out);
     if (!*out) return err_set(e, ERR_MEMORY, "not enough memory for the list of tensors");

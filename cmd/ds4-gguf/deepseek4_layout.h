@@ -53,6 +53,6 @@ int deepseek4_key_set(void *params, const struct param_key *k, const char *text,
 void deepseek4_metadata(struct gguf_writer *w, const struct deepseek4_params *p);
 
 /* All tensors in file order. The caller frees *out with mem_free. p has been checked. */
-int deepseek4_layout(const struct deepseek4_params *p, struct layout_tensor **out, int *n, struct err *e);
+int deepseek4_tensors(const struct deepseek4_params *p, struct layout_tensor **out, int *n, struct err *e);
 
 #endif

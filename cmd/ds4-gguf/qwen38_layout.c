@@ -185,7 +185,7 @@ static struct layout_tensor fill(const struct qwen38_params *p, const struct row
     return t;
 }
 
-int qwen38_layout(const struct qwen38_params *p, struct layout_tensor **out, int *n, struct err *e)
+int qwen38_tensors(const struct qwen38_params *p, struct layout_tensor **out, int *n, struct err *e)
 {
     *out = mem_try((size_t)(p->Lall + 1) * N_ROWS * sizeof **out);
     if (!*out) return err_set(e, ERR_MEMORY, "not enough memory for the list of tensors");

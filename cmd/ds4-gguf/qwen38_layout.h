@@ -44,6 +44,6 @@ int qwen38_complete(struct qwen38_params *p, const char *where, struct err *e);
 void qwen38_metadata(struct gguf_writer *w, const struct qwen38_params *p, const struct layout_tensor *tensors, int n);
 
 /* All tensors in file order, the n-gram table last. The caller frees *out with mem_free. p is complete. */
-int qwen38_layout(const struct qwen38_params *p, struct layout_tensor **out, int *n, struct err *e);
+int qwen38_tensors(const struct qwen38_params *p, struct layout_tensor **out, int *n, struct err *e);
 
 #endif

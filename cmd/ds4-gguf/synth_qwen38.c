@@ -62,7 +62,7 @@ static int shape(const char *preset, const struct synth_settings *s, void *param
 
 static int layout(const void *params, struct layout_tensor **out, int *n, struct err *e)
 {
-    return qwen38_layout(params, out, n, e);
+    return qwen38_tensors(params, out, n, e);
 }
 
 static void metadata(struct gguf_writer *w, const void *params, const struct layout_tensor *tensors, int n)

@@ -46,7 +46,7 @@ static void check_config(struct err *e)
     int n = 0;
     if (hf_deepseek4_config(path, &p, e)) return;
     require(p.V > 0 && p.L > 0 && p.n_ratios > 0);
-    if (p.L > 100 || deepseek4_layout(&p, &t, &n, e)) return;
+    if (p.L > 100 || deepseek4_tensors(&p, &t, &n, e)) return;
     require(n > p.L);
     mem_free(t);
 }
