@@ -179,7 +179,7 @@ static void weights_make(void)
     if (experts_open_resident(&layer, 1, &experts, NULL)) need(NULL);
     double freq[R / 2];
     for (int i = 0; i < R / 2; i++) freq[i] = pow(10000, -2.0 * i / R);
-    rope = need(op->rope_create(dev, freq, R / 2));
+    rope = need(op->rope_create(dev, &(struct rope_desc){.freq = freq, .pairs = R / 2}));
 }
 
 static void buffers_make(void)

@@ -28,6 +28,7 @@ struct dev_mat;
 struct dev_rope;
 struct dev_ring;
 struct dev_store;
+struct dev_scan;
 
 /* ---------------------------------------------------------------- the row table */
 
@@ -49,6 +50,8 @@ struct rows {
     int32_t *raw_last;       /* [T] last visible one (inclusive; may lie behind the row inside its segment) */
     int n_segments;
     const struct segment *segments;
+    const int32_t *window_rope; /* [T][3] rope positions of the first token of the window that ends at a row; set by
+                                   the prepare of families that need it */
 };
 
 /* ---------------------------------------------------------------- buffers */
@@ -61,9 +64,9 @@ enum buf_kind {
 };
 
 /* How a state row is stored. FP8: the first n_fp8 values as E4M3 codes with one power-of-two scale per fp8_block values
- * (spec deepseek-v4 3.0), the rest as F16. FP4: all values E2M1, scale per fp4_block. F32: as they are (ref: double).
- */
-enum row_format_kind { ROWFMT_F32, ROWFMT_FP8, ROWFMT_FP4 };
+ * (spec deepseek-v4 3.0), the rest as F16. FP4: all values E2M1, scale per fp4_block. F16: every value. F32: as they
+ * are (ref: double). */
+enum row_format_kind { ROWFMT_F32, ROWFMT_FP8, ROWFMT_FP4, ROWFMT_F16 };
 struct row_format {
     enum row_format_kind kind;
     int width; /* values in a row */
@@ -94,6 +97,23 @@ struct ring_desc {
  * are copied before a session writes into one that it shares. */
 enum { STORE_SEGMENT = 1024 };
 
+/* The state of a gated delta rule: one matrix [width][width] (key value, value value) per value head, in two banks. A
+ * step reads the current bank and writes the other; committed as a whole it is flipped (dev scan_flip). Of a step that
+ * is not bulk the rows are kept too (at most slack), so that a part of it can be committed: scan_replay runs them in
+ * the current bank. */
+struct scan_desc {
+    int key_heads, value_heads, width, slack;
+};
+
+/* Rotation of pairs: angle = position * freq, cosine and sine times magnitude. */
+struct rope_desc {
+    const double *freq; /* [pairs] */
+    int pairs;
+    const uint8_t *axis; /* [pairs] which of a row's three positions; NULL: the first */
+    bool halves;         /* pair i is values i and i + pairs; else 2i and 2i + 1 */
+    double magnitude;    /* 0: 1 */
+};
+
 /* ---------------------------------------------------------------- op arguments
  * n = rows to compute (rows 0..n-1 of the buffers). Unless said otherwise row i of a buffer belongs to row i of the row
  * table. */
@@ -111,6 +131,7 @@ struct rms_norm_args { /* each group: y = x / sqrt(mean(x^2) + eps) * weight (NU
     const struct dev_mat *weight;
     double eps;
     int groups, width;
+    bool each; /* weight is [groups][width], else [width] for all groups */
     int n;
 };
 struct act_quant_args { /* the row of x, cut into out's groups: each becomes one activation row */
@@ -124,10 +145,10 @@ struct matmul_args { /* out[i][r] = w[r] . x[i][group of r]; x: FLOAT for float 
     const struct dev_mat *w;
     const struct dev_buf *x;
     struct dev_buf *out;
+    bool each; /* every group of x times the whole of w: out has as many groups */
     int n;
 };
-struct rope_args { /* rotates values first .. first+2*pairs-1 of every group, interleaved pairs, by rope_pos[0]; in
-                      place */
+struct rope_args { /* rotates values first .. first+2*pairs-1 of every group by the row's rope_pos; in place */
     struct dev_buf *x;
     const struct dev_rope *rope;
     int groups, width, first;
@@ -168,7 +189,7 @@ struct compress_args {                /* DeepSeek V4 compressor, spec deepseek-v
 };
 struct select_args {                /* top-k of visible compressed rows, spec deepseek-v4 3.6 */
     const struct dev_buf *q;        /* [T][heads][width], already rotated and rounded */
-    const struct dev_buf *weight;   /* [T][heads] */
+    const struct dev_buf *weight;   /* [T][heads]; NULL: 1 */
     double scale;                   /* on the weights */
     struct dev_store *const *store; /* [n_segments] index rows */
     int ratio, top_k;
@@ -187,7 +208,9 @@ struct attention_args {        /* spec deepseek-v4 3.7: raw window rows, then co
     struct dev_buf *out; /* [T][heads][width] */
     int n;
 };
-struct router_args {              /* sqrt(softplus), top-k with bias or a table by token id; spec deepseek-v4 3.9 */
+enum router_score { ROUTER_SQRT_SOFTPLUS, ROUTER_SOFTMAX };
+struct router_args { /* scores, top-k with bias or a table by token id; spec deepseek-v4 3.9, qwen38 3.7 */
+    enum router_score score;
     const struct dev_buf *logits; /* [T][1][>= experts] */
     int experts;
     const struct dev_mat *bias;  /* [experts] or NULL */
@@ -205,6 +228,7 @@ struct moe_args {            /* spec deepseek-v4 3.9: routed experts in ascendin
     struct experts *experts;
     int layer;
     const struct dev_mat *shared_gate, *shared_up, *shared_down; /* NULL: none */
+    const struct dev_buf *shared_weight;                         /* FLOAT [T][1] factor of the shared expert; NULL: 1 */
     double clamp, shared_clamp;                                  /* <= 1e-6: none */
     struct dev_buf *out;                                         /* FLOAT [T][D] */
     struct dev_buf *mid; /* FLOAT [T][k][F] in selection order, or NULL: the tap expert_mid */
@@ -218,7 +242,8 @@ struct hc_gates_args { /* spec deepseek-v4 3.2: mix [T][2m+m^2] (head: [T][m]) -
     bool head;
     int n;
 };
-struct hc_reduce_args { /* out = sum_i pre_i * stream_i; pre = first `streams` values of a gates row */
+struct hc_reduce_args { /* out = sum_i pre_i * stream_i; pre = first `streams` values of a gates row; gates NULL: mean
+                         */
     const struct dev_buf *x, *gates;
     struct dev_buf *out;
     int streams;
@@ -228,6 +253,77 @@ struct hc_expand_args { /* x_k = post_k*y + sum_j comb[j][k]*x_j, all streams fr
     const struct dev_buf *y, *gates;
     struct dev_buf *x;
     int streams;
+    bool apart; /* streams stay apart: x_k += gates_k*y, a gates row is post alone; gates NULL: 1 */
+    int n;
+};
+enum element_kind {
+    ELEMENT_SILU,    /* out = silu(scale*x) */
+    ELEMENT_SIGMOID, /* out = factor*sigmoid(scale*x) */
+    ELEMENT_GATE,    /* out = x*sigmoid(y) */
+    ELEMENT_ADD,     /* out = x + y */
+};
+struct element_args { /* value by value over the rows of out; out may be x or y */
+    enum element_kind kind;
+    const struct dev_buf *x, *y; /* as many values a row as out, or more */
+    struct dev_buf *out;
+    double scale, factor;
+    int n;
+};
+struct decay_args { /* out = exp(a * softplus(x + bias)), spec qwen38 3.5 */
+    const struct dev_buf *x;
+    struct dev_buf *out;
+    const struct dev_mat *a, *bias; /* [values of a row] */
+    int n;
+};
+struct conv_args { /* causal, depth-wise: sum of weight[c][k] * x[c] of (taps-1-k)*dilation rows before, zeros before
+                      the first position; also writes the rings */
+    const struct dev_buf *x;
+    struct dev_buf *out;          /* not x */
+    const struct dev_mat *weight; /* [channels][taps] */
+    int taps, dilation;
+    bool silu;                    /* of the sum */
+    struct dev_ring *const *ring; /* [n_segments] ROWFMT_F32 rows of x, span (taps-1)*dilation; NULL where that is 0 */
+};
+struct delta_scan_args { /* gated delta rule, spec qwen38 3.5: keys and queries of length 1, S *= decay, S += k (beta (v
+                            - k.S)), out = scale * q.S; value head j has key head j mod key_heads */
+    const struct dev_buf *x;            /* [T][queries | keys | values] */
+    const struct dev_buf *decay, *beta; /* [T][value heads] */
+    double eps, scale;                  /* length = sqrt(sum + eps) */
+    struct dev_scan *const *scan;       /* [n_segments] */
+    struct dev_buf *out;                /* [T][value heads][width] */
+};
+struct memory_gate_args { /* per stream: g = key.query / sqrt(D), out = sigmoid(sign(g) sqrt(max(|g|, 1e-6))) * value */
+    const struct dev_buf *key, *query; /* [T][streams][D] */
+    const struct dev_buf *value;       /* [T][D] */
+    struct dev_buf *out;               /* [T][streams][D] */
+    int streams;
+    int n;
+};
+struct store_write_args {           /* row of position p has index p: the values of x, then those of y */
+    const struct dev_buf *x, *y;    /* FLOAT; y NULL: none */
+    struct dev_store *const *store; /* [n_segments] */
+};
+struct pool_args { /* mean of `ratio` rows, norm, rotation of the leading values at the window's first position: row c
+                      of the store for positions ratio*c .. ratio*c + ratio-1; also writes the rings; spec qwen38 3.6 */
+    const struct dev_buf *x; /* [T][width] */
+    const struct dev_mat *norm;
+    double eps;
+    int ratio;
+    const struct dev_rope *rope;
+    struct dev_ring *const *ring;   /* [n_segments] ROWFMT_F32 rows of x, span >= ratio-1 */
+    struct dev_store *const *store; /* [n_segments] */
+};
+struct attention_heads_args { /* grouped query attention, spec qwen38 3.6: head h sees key and value head h / (heads /
+                                 kv_heads); rows of the store are [keys | values], those up to the row's own position
+                                 are visible */
+    const struct dev_buf *q;  /* [T][heads][width] */
+    int kv_heads;
+    struct dev_store *const *store; /* [n_segments] */
+    int block;                      /* an entry of selected stands for so many rows; those of the incomplete last block
+                                       are always seen */
+    const struct dev_buf *selected; /* of select, or NULL: all visible rows */
+    double scale;
+    struct dev_buf *out; /* [T][heads][width] */
     int n;
 };
 struct gather_args { /* out[i] = x[row[i]]; rows are given by the host */
@@ -245,6 +341,8 @@ struct work_desc {
     int heads, width, window; /* attention: query heads, values of a stored row, raw rows that a query sees */
     int ratio, wide;          /* 0: no compressor; values of its projected rows */
     int top_k, index_heads, index_width; /* of select; top_k 0: none, every query sees all compressed rows */
+    int kv_heads, block;                 /* attention_heads: 0 heads: none; rows of a selected block */
+    int scan_width;                      /* of delta_scan; 0: none */
     const struct moe_args *moe;          /* k, experts, layer and shared matrices are looked at */
 };
 
@@ -268,8 +366,7 @@ struct dev_ops {
     struct dev_mat *(*mat_create)(struct dev *d, const struct tensor_view *view);
     void (*mat_free)(struct dev_mat *m);
     size_t (*mat_bytes)(const struct dev *d, const struct tensor_view *view); /* of the copy, for the memory plan */
-    /* Rotation frequencies f_i of the pairs: angle = position * f_i. */
-    struct dev_rope *(*rope_create)(struct dev *d, const double *freq, int pairs);
+    struct dev_rope *(*rope_create)(struct dev *d, const struct rope_desc *desc);
     void (*rope_free)(struct dev_rope *r);
 
     struct dev_ring *(*ring_create)(struct dev *d, const struct ring_desc *desc);
@@ -277,6 +374,17 @@ struct dev_ops {
     size_t (*ring_bytes)(const struct dev *d, const struct ring_desc *desc);
     void (*ring_flip)(struct dev_ring *r);                              /* commits a bulk step */
     int (*ring_copy)(struct dev_ring *dst, const struct dev_ring *src); /* same description, else ERR_ARG */
+
+    struct dev_scan *(*scan_create)(struct dev *d, const struct scan_desc *desc);
+    void (*scan_free)(struct dev_scan *c);
+    size_t (*scan_bytes)(const struct dev *d, const struct scan_desc *desc);
+    size_t (*scan_state_bytes)(const struct dev *d, const struct scan_desc *desc); /* of the matrices, for anchors */
+    void (*scan_flip)(struct dev_scan *c);
+    /* Kept rows [from, to) of the last step that was not bulk change the current bank. */
+    void (*scan_replay)(struct dev_stream *s, struct dev_scan *c, int from, int to);
+    int (*scan_copy)(struct dev_scan *dst, const struct dev_scan *src); /* same description, else ERR_ARG */
+    void (*scan_get)(const struct dev_scan *c, void *dst);              /* the current bank */
+    void (*scan_put)(struct dev_scan *c, const void *src);
 
     struct dev_store *(*store_create)(struct dev *d, const struct row_format *fmt);
     void (*store_free)(struct dev_store *s);
@@ -327,6 +435,14 @@ struct dev_ops {
     void (*hc_reduce)(struct dev_stream *s, const struct hc_reduce_args *a);
     void (*hc_expand)(struct dev_stream *s, const struct hc_expand_args *a);
     void (*gather)(struct dev_stream *s, const struct gather_args *a);
+    void (*element)(struct dev_stream *s, const struct element_args *a);
+    void (*decay)(struct dev_stream *s, const struct decay_args *a);
+    void (*conv)(struct dev_stream *s, const struct conv_args *a);
+    void (*delta_scan)(struct dev_stream *s, const struct delta_scan_args *a);
+    void (*memory_gate)(struct dev_stream *s, const struct memory_gate_args *a);
+    void (*store_write)(struct dev_stream *s, const struct store_write_args *a);
+    void (*pool)(struct dev_stream *s, const struct pool_args *a);
+    void (*attention_heads)(struct dev_stream *s, const struct attention_heads_args *a);
 };
 
 /* Every device and every stream starts with these. */

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "device/device.h"
 
-enum kit_kind { KIT_BUF, KIT_MAT, KIT_ROPE, KIT_RING, KIT_STORE, KIT_EXPERTS, KIT_MEMORY };
+enum kit_kind { KIT_BUF, KIT_MAT, KIT_ROPE, KIT_RING, KIT_STORE, KIT_SCAN, KIT_EXPERTS, KIT_MEMORY };
 enum { KIT_OWNED = 4096 };
 
 struct kit {
@@ -71,6 +71,9 @@ static inline void kit_close(struct kit *k)
             break;
         case KIT_STORE:
             k->op->store_free(p);
+            break;
+        case KIT_SCAN:
+            k->op->scan_free(p);
             break;
         case KIT_EXPERTS:
             experts_close(p);
@@ -217,7 +220,17 @@ static inline struct dev_mat *kit_id_table(struct kit *k, int64_t n, int64_t row
 
 static inline struct dev_rope *kit_rope(struct kit *k, const double *freq, int pairs)
 {
-    return kit_own(k, KIT_ROPE, k->op->rope_create(k->dev, freq, pairs));
+    return kit_own(k, KIT_ROPE, k->op->rope_create(k->dev, &(struct rope_desc){.freq = freq, .pairs = pairs}));
+}
+
+/* Halves, an axis per pair, a magnitude; frequencies 1, 1/3, ... */
+static inline struct dev_rope *kit_rope_halves(struct kit *k, int pairs)
+{
+    double freq[64] = {1};
+    uint8_t axis[64] = {0};
+    for (int i = 1; i < pairs; i++) freq[i] = freq[i - 1] / 3, axis[i] = (uint8_t)(i % 3);
+    const struct rope_desc d = {.freq = freq, .pairs = pairs, .axis = axis, .halves = true, .magnitude = 1.25};
+    return kit_own(k, KIT_ROPE, k->op->rope_create(k->dev, &d));
 }
 
 /* Frequencies 1, 1/3, 1/9, ... */
@@ -307,13 +320,14 @@ struct history {
     int window; /* raw window */
     int ahead;  /* raw rows behind the own one that are visible (inside the session's rows) */
     int slack;  /* of the rings: longer segments are bulk */
+    int ratio;  /* of windows whose first rope position rows know; 0: none */
 };
 
 /* One step of a history. */
 struct step {
     struct rows rows;
     int32_t token[KIT_ROWS], segment[KIT_ROWS], pos[KIT_ROWS], rope_pos[3 * KIT_ROWS];
-    int32_t first[KIT_ROWS], last[KIT_ROWS];
+    int32_t first[KIT_ROWS], last[KIT_ROWS], window[3 * KIT_ROWS];
     struct segment seg[KIT_SLOTS];
 };
 
@@ -335,7 +349,8 @@ static inline void step_row(struct step *st, const struct history *h, int slot, 
     st->token[i] = (r * 7 + 3) % 11;
     st->segment[i] = st->rows.n_segments - 1;
     st->pos[i] = pos;
-    for (int a = 0; a < 3; a++) st->rope_pos[3 * i + a] = pos;
+    for (int a = 0; a < 3; a++) st->rope_pos[3 * i + a] = pos + 2 * a;
+    for (int a = 0; a < 3; a++) st->window[3 * i + a] = pos + 2 * a - (h->ratio ? h->ratio - 1 : 0);
     st->first[i] = pos >= h->window ? pos - h->window + 1 : 0;
     st->last[i] = last;
 }
@@ -355,6 +370,7 @@ static inline void step_make(struct step *st, const struct history *h, int r0, i
     st->rows.raw_first = st->first;
     st->rows.raw_last = st->last;
     st->rows.segments = st->seg;
+    st->rows.window_rope = st->window;
 }
 
 #endif

@@ -34,8 +34,10 @@ struct bench {
     struct result *out;
     struct dev_ring *ring[2][KIT_SLOTS]; /* by session */
     struct dev_store *store[KIT_SLOTS];
+    struct dev_scan *scan[KIT_SLOTS];
     struct dev_ring *seg_ring[2][KIT_SLOTS]; /* by segment of the current step */
     struct dev_store *seg_store[KIT_SLOTS];
+    struct dev_scan *seg_scan[KIT_SLOTS];
 };
 
 /* Goes on to the next step; false behind the last. */
@@ -49,6 +51,7 @@ static inline bool bench_step(struct bench *b)
         const int slot = b->st.seg[i].slot;
         for (int l = 0; l < 2; l++) b->seg_ring[l][i] = b->ring[l][slot];
         b->seg_store[i] = b->store[slot];
+        b->seg_scan[i] = b->scan[slot];
     }
     b->k.op->set_rows(b->k.stream, &b->st.rows);
     return true;
@@ -104,6 +107,16 @@ static inline void bench_stores(struct bench *b, struct row_format fmt, int rati
         const int64_t n = history_end(&b->h, slot) / ratio;
         assert_int_equal(b->k.op->store_reserve(st, rows ? 0 : b->h.start[slot] / ratio, n), 0);
         if (rows && n) b->k.op->store_put(st, 0, n, kit_random_rows(&b->k, &fmt, n));
+    }
+}
+
+/* Scans of every session with a state. */
+static inline void bench_scans(struct bench *b, const struct scan_desc *d)
+{
+    const struct row_format fmt = kit_format(ROWFMT_F32, d->value_heads * d->width * d->width, 0);
+    for (int slot = 0; slot < KIT_SLOTS; slot++) {
+        b->scan[slot] = kit_own(&b->k, KIT_SCAN, b->k.op->scan_create(b->k.dev, d));
+        b->k.op->scan_put(b->scan[slot], kit_random_rows(&b->k, &fmt, 1));
     }
 }
 

@@ -14,7 +14,7 @@ struct op_case {
     enum row_format_kind kind;
     int n_fp8;
     int ratio, top_k, span, slack, ahead;
-    bool flag, other, far;
+    bool flag, other, far, more;
 };
 
 /* ---------------------------------------------------------------- rows */
@@ -30,18 +30,22 @@ static void run_embed(struct bench *b, const struct op_case *c)
     }
 }
 
-/* groups x width, flag: with weight, other: in place */
+/* groups x width, flag: with weight, other: in place, more: a weight for each group */
 static void run_rms_norm(struct bench *b, const struct op_case *c)
 {
     const int row = c->groups * c->width;
     const float *x = kit_values(&b->k, (int64_t)b->h.n * row, 3);
-    struct dev_mat *weight = c->flag ? kit_mat(&b->k, c->type, c->width, 1, NULL) : NULL;
+    struct dev_mat *weight = c->flag ? kit_mat(&b->k, c->type, c->more ? row : c->width, 1, NULL) : NULL;
     while (bench_step(b)) {
         struct dev_buf *in = bench_input(b, x, 1, row), *out = c->other ? in : kit_floats(&b->k, b->n, 1, row);
-        b->k.op->rms_norm(
-            b->k.stream,
-            &(struct rms_norm_args){
-                .x = in, .out = out, .weight = weight, .eps = 1e-6, .groups = c->groups, .width = c->width, .n = b->n});
+        b->k.op->rms_norm(b->k.stream, &(struct rms_norm_args){.x = in,
+                                                               .out = out,
+                                                               .weight = weight,
+                                                               .eps = 1e-6,
+                                                               .groups = c->groups,
+                                                               .width = c->width,
+                                                               .each = c->more,
+                                                               .n = b->n});
         result_rows(b, out, row, 1e-6);
     }
 }
@@ -80,11 +84,12 @@ static void result_matmul(struct bench *b, const struct tensor_view *w, const fl
     if (coded) result_add(b, v, rows, 1e-6)->scale = size;
 }
 
-/* type, k, rows, groups; width: values of out that no row of the weight fills; flag: x is one group in the buffer */
+/* type, k, rows, groups; width: values of out that no row of the weight fills; flag: x is one group in the buffer;
+ * more: every group times the whole matrix */
 static void run_matmul(struct bench *b, const struct op_case *c)
 {
     const enum act_format act = quant_type(c->type)->act;
-    const int row = c->groups * c->k, wide = c->rows + c->width;
+    const int row = c->groups * c->k, wide = (c->more ? c->groups : 1) * c->rows + c->width;
     const float *x = kit_values(&b->k, (int64_t)b->h.n * row, 2);
     const struct tensor_view w = kit_tensor(&b->k, c->type, c->k, c->rows, 1, NULL);
     struct dev_mat *m = kit_mat_of(&b->k, &w);
@@ -98,21 +103,23 @@ static void run_matmul(struct bench *b, const struct op_case *c)
             b->k.op->act_quant(b->k.stream, &(struct act_quant_args){.x = in, .out = coded, .n = b->n});
             in = coded;
         }
-        b->k.op->matmul(b->k.stream, &(struct matmul_args){.w = m, .x = in, .out = out, .n = b->n});
+        b->k.op->matmul(b->k.stream, &(struct matmul_args){.w = m, .x = in, .out = out, .each = c->more, .n = b->n});
         for (int i = 0; i < b->n; i++) {
             double *v = kit_memory(&b->k, (size_t)wide * sizeof *v);
             b->k.op->read_f64(b->k.stream, out, i, 1, v);
             kit_check(&b->k);
-            result_matmul(b, &w, x + (int64_t)(b->r0 + i) * row, c->groups, v);
+            const float *from = x + (int64_t)(b->r0 + i) * row;
+            for (int g = 0; g < (c->more ? c->groups : 1); g++)
+                result_matmul(b, &w, from + g * c->k, c->more ? 1 : c->groups, v + g * c->rows);
         }
     }
 }
 
-/* groups x width, first, pairs, flag: inverse */
+/* groups x width, first, pairs, flag: inverse, more: halves with axes and a magnitude */
 static void run_rope(struct bench *b, const struct op_case *c)
 {
     const float *x = kit_values(&b->k, (int64_t)b->h.n * c->groups * c->width, 1);
-    struct dev_rope *rope = kit_rope_of(&b->k, c->pairs);
+    struct dev_rope *rope = c->more ? kit_rope_halves(&b->k, c->pairs) : kit_rope_of(&b->k, c->pairs);
     while (bench_step(b)) {
         struct dev_buf *buf = bench_input(b, x, c->groups, c->width);
         b->k.op->rope(b->k.stream, &(struct rope_args){.x = buf,
@@ -237,7 +244,7 @@ static void run_compress(struct bench *b, const struct op_case *c)
     result_rings(b, 1, &state, span, 1e-6);
 }
 
-/* groups = heads, width, kind, ratio, top_k; flag: all scores are equal */
+/* groups = heads, width, kind, ratio, top_k; flag: all scores are equal; more: no weights */
 static void run_select(struct bench *b, const struct op_case *c)
 {
     const float *q = kit_values(&b->k, (int64_t)b->h.n * c->groups * c->width, c->flag ? 0 : 1);
@@ -245,14 +252,15 @@ static void run_select(struct bench *b, const struct op_case *c)
     bench_stores(b, kit_format(c->kind, c->width, 0), c->ratio, true);
     while (bench_step(b)) {
         struct dev_buf *out = kit_ints(&b->k, b->n, 1 + c->top_k, NULL);
-        b->k.op->select(b->k.stream, &(struct select_args){.q = bench_input(b, q, c->groups, c->width),
-                                                           .weight = bench_input(b, weight, 1, c->groups),
-                                                           .scale = 0.125,
-                                                           .store = b->seg_store,
-                                                           .ratio = c->ratio,
-                                                           .top_k = c->top_k,
-                                                           .out = out,
-                                                           .n = b->n});
+        b->k.op->select(b->k.stream,
+                        &(struct select_args){.q = bench_input(b, q, c->groups, c->width),
+                                              .weight = c->more ? NULL : bench_input(b, weight, 1, c->groups),
+                                              .scale = 0.125,
+                                              .store = b->seg_store,
+                                              .ratio = c->ratio,
+                                              .top_k = c->top_k,
+                                              .out = out,
+                                              .n = b->n});
         for (int i = 0; i < b->n; i++) {
             const int want = (b->st.pos[i] + 1) / c->ratio > c->top_k ? c->top_k : -1;
             result_ids(b, out, 1 + c->top_k, i, want > 0 ? 1 + want : 1);
@@ -261,8 +269,8 @@ static void run_select(struct bench *b, const struct op_case *c)
     }
 }
 
-/* Per row: every second visible compressed row, or all of them in every third row. */
-static struct dev_buf *some_rows(struct bench *b, int ratio, int top_k)
+/* Per row: every second visible compressed row (also: the first one), or all of them in every third row. */
+static struct dev_buf *some_rows(struct bench *b, int ratio, int top_k, bool also)
 {
     int32_t *list = kit_memory(&b->k, (size_t)b->n * (size_t)(1 + top_k) * sizeof *list);
     for (int i = 0; i < b->n; i++) {
@@ -271,7 +279,8 @@ static struct dev_buf *some_rows(struct bench *b, int ratio, int top_k)
             row[0] = -1;
             continue;
         }
-        for (int c = b->st.pos[i] % 2; c < (b->st.pos[i] + 1) / ratio && row[0] < top_k; c += 2) row[1 + row[0]++] = c;
+        for (int c = also ? 0 : b->st.pos[i] % 2; c < (b->st.pos[i] + 1) / ratio && row[0] < top_k; c += 2)
+            row[1 + row[0]++] = c;
     }
     return kit_ints(&b->k, b->n, 1 + top_k, list);
 }
@@ -289,17 +298,17 @@ static void run_attention(struct bench *b, const struct op_case *c)
     while (bench_step(b)) {
         struct dev_buf *rows = packed(b, fmt, bench_input(b, raw, 1, c->width));
         struct dev_buf *out = kit_floats(&b->k, b->n, c->groups, c->width);
-        b->k.op->attention(b->k.stream,
-                           &(struct attention_args){.q = bench_input(b, q, c->groups, c->width),
-                                                    .raw = rows,
-                                                    .ring = b->seg_ring[0],
-                                                    .store = c->ratio ? b->seg_store : NULL,
-                                                    .ratio = c->ratio,
-                                                    .selected = c->top_k ? some_rows(b, c->ratio, c->top_k) : NULL,
-                                                    .sinks = sinks,
-                                                    .scale = 1 / sqrt(c->width),
-                                                    .out = out,
-                                                    .n = b->n});
+        b->k.op->attention(
+            b->k.stream, &(struct attention_args){.q = bench_input(b, q, c->groups, c->width),
+                                                  .raw = rows,
+                                                  .ring = b->seg_ring[0],
+                                                  .store = c->ratio ? b->seg_store : NULL,
+                                                  .ratio = c->ratio,
+                                                  .selected = c->top_k ? some_rows(b, c->ratio, c->top_k, false) : NULL,
+                                                  .sinks = sinks,
+                                                  .scale = 1 / sqrt(c->width),
+                                                  .out = out,
+                                                  .n = b->n});
         result_rows(b, out, row, 1e-5);
         b->k.op->ring_write(b->k.stream, &(struct ring_write_args){.x = rows, .ring = b->seg_ring[0]});
         bench_commit(b);
@@ -309,7 +318,7 @@ static void run_attention(struct bench *b, const struct op_case *c)
 /* ---------------------------------------------------------------- experts */
 
 /* rows = experts, k; flag: bias, other: table by token; width: not normalised if 0; top_k: logits are whole numbers, so
- * that many are equal */
+ * that many are equal; more: softmax */
 static void run_router(struct bench *b, const struct op_case *c)
 {
     float *logits = kit_values(&b->k, (int64_t)b->h.n * (c->rows + 1), 6);
@@ -321,7 +330,8 @@ static void run_router(struct bench *b, const struct op_case *c)
     struct dev_mat *by_token = c->other ? kit_id_table(&b->k, c->k, 11, table) : NULL;
     while (bench_step(b)) {
         struct dev_buf *ids = kit_ints(&b->k, b->n, c->k + 1, NULL), *weight = kit_floats(&b->k, b->n, 1, c->k + 2);
-        b->k.op->router(b->k.stream, &(struct router_args){.logits = bench_input(b, logits, 1, c->rows + 1),
+        b->k.op->router(b->k.stream, &(struct router_args){.score = c->more ? ROUTER_SOFTMAX : ROUTER_SQRT_SOFTPLUS,
+                                                           .logits = bench_input(b, logits, 1, c->rows + 1),
                                                            .experts = c->rows,
                                                            .bias = bias,
                                                            .table = by_token,
@@ -362,12 +372,13 @@ static struct tensor_view even_matrix(struct bench *b, enum qtype type, int k, i
 }
 
 /* type (gate, up), down, k = D, width = F, rows = experts, groups = experts per row; flag: shared expert, other: mid;
- * first: shared width; top_k: clamp in tenths */
+ * first: shared width; top_k: clamp in tenths; more: the shared expert has a weight; span: rows of down are
+ * padded to so many */
 static void run_moe(struct bench *b, const struct op_case *c)
 {
     const struct expert_layer layer = {even_matrix(b, c->type, c->k, c->width, c->rows),
                                        even_matrix(b, c->type, c->k, c->width, c->rows),
-                                       even_matrix(b, c->down, c->width, c->k, c->rows)};
+                                       even_matrix(b, c->down, c->span ? c->span : c->width, c->k, c->rows)};
     struct moe_args a = {.k = c->groups, .clamp = c->top_k / 10.0, .shared_clamp = c->top_k / 10.0};
     assert_int_equal(
         experts_open_resident((const struct expert_layer[]){{.gate = {.data = NULL}}, layer}, 2, &a.experts, NULL), 0);
@@ -384,12 +395,14 @@ static void run_moe(struct bench *b, const struct op_case *c)
     const float *x = kit_values(&b->k, (int64_t)b->h.n * c->k, 2);
     float *weight = kit_values(&b->k, (int64_t)b->h.n * c->groups, 1);
     const int32_t *ids = random_ids(b, c->rows, c->groups);
+    const float *shared = c->more ? kit_values(&b->k, b->h.n, 1) : NULL;
     const bool coded = quant_type(c->down)->act != ACT_F32;
     while (bench_step(b)) {
         a.x = bench_input(b, x, 1, c->k);
         a.ids = kit_ints(&b->k, b->n, c->groups, ids + (int64_t)b->r0 * c->groups);
         a.weight = bench_input(b, weight, 1, c->groups);
         a.out = kit_floats(&b->k, b->n, 1, c->k);
+        a.shared_weight = c->more ? bench_input(b, shared, 1, 1) : NULL;
         a.mid = c->other ? kit_floats(&b->k, b->n, c->groups, c->width) : NULL;
         a.n = b->n;
         b->k.op->moe(b->k.stream, &a);
@@ -422,7 +435,7 @@ static void run_hc_gates(struct bench *b, const struct op_case *c)
     }
 }
 
-/* groups = streams, width */
+/* groups = streams, width; more: the mean */
 static void run_hc_reduce(struct bench *b, const struct op_case *c)
 {
     const int m = c->groups, gates = 2 * m + m * m;
@@ -431,7 +444,7 @@ static void run_hc_reduce(struct bench *b, const struct op_case *c)
     while (bench_step(b)) {
         struct dev_buf *out = kit_floats(&b->k, b->n, 1, c->width);
         b->k.op->hc_reduce(b->k.stream, &(struct hc_reduce_args){.x = bench_input(b, x, m, c->width),
-                                                                 .gates = bench_input(b, g, 1, gates),
+                                                                 .gates = c->more ? NULL : bench_input(b, g, 1, gates),
                                                                  .out = out,
                                                                  .streams = m,
                                                                  .n = b->n});
@@ -439,6 +452,7 @@ static void run_hc_reduce(struct bench *b, const struct op_case *c)
     }
 }
 
+/* groups = streams, width; more: streams stay apart; flag: without gates */
 static void run_hc_expand(struct bench *b, const struct op_case *c)
 {
     const int m = c->groups, gates = 2 * m + m * m;
@@ -448,9 +462,10 @@ static void run_hc_expand(struct bench *b, const struct op_case *c)
     while (bench_step(b)) {
         struct dev_buf *streams = bench_input(b, x, m, c->width);
         b->k.op->hc_expand(b->k.stream, &(struct hc_expand_args){.y = bench_input(b, y, 1, c->width),
-                                                                 .gates = bench_input(b, g, 1, gates),
+                                                                 .gates = c->flag ? NULL : bench_input(b, g, 1, gates),
                                                                  .x = streams,
                                                                  .streams = m,
+                                                                 .apart = c->more,
                                                                  .n = b->n});
         result_rows(b, streams, m * c->width, 1e-6);
     }
@@ -472,6 +487,204 @@ static void run_gather(struct bench *b, const struct op_case *c)
         b->k.op->gather(b->k.stream, &(struct gather_args){.x = all, .out = out, .row = list, .n = b->n});
         if (!c->flag) result_rows(b, out, row, 0);
         for (int i = 0; i < b->n && c->flag; i++) result_ids(b, out, row, i, row);
+    }
+}
+
+/* ---------------------------------------------------------------- value by value */
+
+/* first = kind, groups x width; flag: in place of x, other: in place of y */
+static void run_element(struct bench *b, const struct op_case *c)
+{
+    const int64_t n = (int64_t)b->h.n * c->groups * c->width;
+    const float *x = kit_values(&b->k, n, 3), *y = kit_values(&b->k, n, 3);
+    while (bench_step(b)) {
+        struct dev_buf *in = bench_input(b, x, c->groups, c->width), *second = bench_input(b, y, c->groups, c->width);
+        struct dev_buf *out = c->flag ? in : c->other ? second : kit_floats(&b->k, b->n, c->groups, c->width);
+        b->k.op->element(b->k.stream, &(struct element_args){.kind = (enum element_kind)c->first,
+                                                             .x = in,
+                                                             .y = second,
+                                                             .out = out,
+                                                             .scale = 0.75,
+                                                             .factor = 2,
+                                                             .n = b->n});
+        result_rows(b, out, c->groups * c->width, 1e-6);
+    }
+}
+
+static void run_decay(struct bench *b, const struct op_case *c)
+{
+    const float *x = kit_values(&b->k, (int64_t)b->h.n * c->width, 8);
+    float *rate = kit_values(&b->k, c->width, 1);
+    for (int i = 0; i < c->width; i++) rate[i] = -fabsf(rate[i]);
+    struct dev_mat *a = kit_vector(&b->k, c->width, rate), *bias = kit_vector(&b->k, c->width, NULL);
+    while (bench_step(b)) {
+        struct dev_buf *buf = bench_input(b, x, 1, c->width);
+        b->k.op->decay(b->k.stream, &(struct decay_args){.x = buf, .out = buf, .a = a, .bias = bias, .n = b->n});
+        result_rows(b, buf, c->width, 1e-6);
+    }
+}
+
+/* groups = streams, width */
+static void run_memory_gate(struct bench *b, const struct op_case *c)
+{
+    const int row = c->groups * c->width;
+    float *key = kit_values(&b->k, (int64_t)b->h.n * row, 1), *query = kit_values(&b->k, (int64_t)b->h.n * row, 1);
+    const float *value = kit_values(&b->k, (int64_t)b->h.n * c->width, 1);
+    memset(key, 0, (size_t)row * sizeof *key); /* a product of exactly 0 */
+    while (bench_step(b)) {
+        struct dev_buf *out = kit_floats(&b->k, b->n, c->groups, c->width);
+        b->k.op->memory_gate(b->k.stream,
+                             &(struct memory_gate_args){.key = bench_input(b, key, c->groups, c->width),
+                                                        .query = bench_input(b, query, c->groups, c->width),
+                                                        .value = bench_input(b, value, 1, c->width),
+                                                        .out = out,
+                                                        .streams = c->groups,
+                                                        .n = b->n});
+        result_rows(b, out, row, 1e-5);
+    }
+}
+
+/* ---------------------------------------------------------------- walks over rows */
+
+/* width, k = taps, ratio = dilation, flag: silu */
+static void run_conv(struct bench *b, const struct op_case *c)
+{
+    const int span = (c->k - 1) * c->ratio;
+    const struct row_format state = kit_format(ROWFMT_F32, c->width, 0);
+    const float *x = kit_values(&b->k, (int64_t)b->h.n * c->width, 1);
+    struct dev_mat *weight = kit_mat(&b->k, c->type, c->k, c->width, NULL);
+    if (span) bench_rings(b, 0, state, span);
+    while (bench_step(b)) {
+        struct dev_buf *out = kit_floats(&b->k, b->n, 1, c->width);
+        b->k.op->conv(b->k.stream, &(struct conv_args){.x = bench_input(b, x, 1, c->width),
+                                                       .out = out,
+                                                       .weight = weight,
+                                                       .taps = c->k,
+                                                       .dilation = c->ratio,
+                                                       .silu = c->flag,
+                                                       .ring = b->seg_ring[0]});
+        result_rows(b, out, c->width, 1e-5);
+        bench_commit(b);
+    }
+    if (span) result_rings(b, 0, &state, span, 0);
+}
+
+/* Makes a step's rows history: by the other bank, or, every second time where rows were kept, by going through them. */
+static void scans_commit(struct bench *b)
+{
+    for (int i = 0; i < b->st.rows.n_segments; i++) {
+        const struct segment *g = &b->st.seg[i];
+        if (g->bulk || g->n % 2) {
+            b->k.op->scan_flip(b->seg_scan[i]);
+            continue;
+        }
+        b->k.op->scan_replay(b->k.stream, b->seg_scan[i], 0, g->n / 2);
+        b->k.op->scan_replay(b->k.stream, b->seg_scan[i], g->n / 2, g->n);
+    }
+}
+
+/* groups = key heads, rows = value heads, width */
+static void run_delta_scan(struct bench *b, const struct op_case *c)
+{
+    const struct scan_desc d = {.key_heads = c->groups, .value_heads = c->rows, .width = c->width, .slack = b->h.slack};
+    const int row = (2 * c->groups + c->rows) * c->width, all = c->rows * c->width * c->width;
+    const struct row_format fmt = kit_format(ROWFMT_F32, all, 0);
+    const float *x = kit_values(&b->k, (int64_t)b->h.n * row, 1),
+                *beta = kit_values(&b->k, (int64_t)b->h.n * c->rows, 0.3);
+    float *decay = kit_values(&b->k, (int64_t)b->h.n * c->rows, 1);
+    for (int i = 0; i < b->h.n * c->rows; i++) decay[i] = expf(-fabsf(decay[i]));
+    bench_scans(b, &d);
+    while (bench_step(b)) {
+        struct dev_buf *out = kit_floats(&b->k, b->n, c->rows, c->width);
+        b->k.op->delta_scan(b->k.stream, &(struct delta_scan_args){.x = bench_input(b, x, 1, row),
+                                                                   .decay = bench_input(b, decay, 1, c->rows),
+                                                                   .beta = bench_input(b, beta, 1, c->rows),
+                                                                   .eps = 1e-6,
+                                                                   .scale = 0.5,
+                                                                   .scan = b->seg_scan,
+                                                                   .out = out});
+        result_rows(b, out, c->rows * c->width, 1e-5);
+        scans_commit(b);
+        kit_check(&b->k);
+    }
+    for (int slot = 0; slot < KIT_SLOTS; slot++) {
+        double *v = kit_memory(&b->k, (size_t)all * sizeof *v);
+        void *bytes = kit_memory(&b->k, b->k.op->scan_state_bytes(b->k.dev, &d));
+        b->k.op->scan_get(b->scan[slot], bytes);
+        kit_decoded(&b->k, &fmt, bytes, 1, v);
+        result_add(b, v, all, 1e-5);
+    }
+}
+
+/* ---------------------------------------------------------------- rows of their own keys and values */
+
+static void result_store(struct bench *b, const struct row_format *fmt, int ratio, double limit, bool coded)
+{
+    for (int slot = 0; slot < KIT_SLOTS; slot++) {
+        const int64_t from = b->h.start[slot] / ratio, to = history_end(&b->h, slot) / ratio;
+        const double *v = kit_store_values(&b->k, b->store[slot], fmt, from, to - from);
+        for (int64_t i = 0; i < to - from; i++) result_add(b, v + i * fmt->width, fmt->width, limit)->coded = coded;
+    }
+}
+
+/* groups x width and, with flag, k values more; kind */
+static void run_store_write(struct bench *b, const struct op_case *c)
+{
+    const int row = c->groups * c->width;
+    const struct row_format fmt = kit_format(c->kind, row + (c->flag ? c->k : 0), 0);
+    const float *x = kit_values(&b->k, (int64_t)b->h.n * row, 2),
+                *y = kit_values(&b->k, (int64_t)b->h.n * (c->k + 1), 2);
+    bench_stores(b, fmt, 1, false);
+    while (bench_step(b)) {
+        b->k.op->store_write(b->k.stream, &(struct store_write_args){.x = bench_input(b, x, c->groups, c->width),
+                                                                     .y = c->flag ? bench_input(b, y, 1, c->k) : NULL,
+                                                                     .store = b->seg_store});
+        kit_check(&b->k);
+    }
+    result_store(b, &fmt, 1, 0, false);
+}
+
+/* ratio, width, pairs, kind */
+static void run_pool(struct bench *b, const struct op_case *c)
+{
+    const struct row_format state = kit_format(ROWFMT_F32, c->width, 0), fmt = kit_format(c->kind, c->width, 0);
+    const float *x = kit_values(&b->k, (int64_t)b->h.n * c->width, 1);
+    struct pool_args a = {.norm = kit_vector(&b->k, c->width, NULL),
+                          .eps = 1e-6,
+                          .ratio = c->ratio,
+                          .rope = kit_rope_halves(&b->k, c->pairs),
+                          .ring = b->seg_ring[0],
+                          .store = b->seg_store};
+    bench_rings(b, 0, state, c->ratio);
+    bench_stores(b, fmt, c->ratio, false);
+    while (bench_step(b)) {
+        a.x = bench_input(b, x, 1, c->width);
+        b->k.op->pool(b->k.stream, &a);
+        kit_check(&b->k);
+        bench_commit(b);
+    }
+    result_store(b, &fmt, c->ratio, 1e-5, c->kind == ROWFMT_F16);
+    result_rings(b, 0, &state, c->ratio, 0);
+}
+
+/* groups = heads, k = kv heads, width, kind; ratio = rows of a block; top_k: with a selection of blocks */
+static void run_attention_heads(struct bench *b, const struct op_case *c)
+{
+    const int row = c->groups * c->width;
+    const float *q = kit_values(&b->k, (int64_t)b->h.n * row, 2);
+    bench_stores(b, kit_format(c->kind, 2 * c->k * c->width, 0), 1, true);
+    while (bench_step(b)) {
+        struct dev_buf *out = kit_floats(&b->k, b->n, c->groups, c->width);
+        b->k.op->attention_heads(b->k.stream, &(struct attention_heads_args){
+                                                  .q = bench_input(b, q, c->groups, c->width),
+                                                  .kv_heads = c->k,
+                                                  .store = b->seg_store,
+                                                  .block = c->ratio,
+                                                  .selected = c->top_k ? some_rows(b, c->ratio, c->top_k, true) : NULL,
+                                                  .scale = 1 / sqrt(c->width),
+                                                  .out = out,
+                                                  .n = b->n});
+        result_rows(b, out, row, 1e-5);
     }
 }
 

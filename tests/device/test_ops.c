@@ -253,6 +253,73 @@ static const struct op_case cases[] = {
     {.op = "hc_expand", .run = run_hc_expand, .groups = 1, .width = 7},
     {.op = "hc_expand", .run = run_hc_expand, .groups = 3, .width = 128},
 
+    {.op = "rms_norm", .run = run_rms_norm, .type = QT_F32, .groups = 3, .width = 37, .flag = true, .more = true},
+    {.op = "matmul", .run = run_matmul, .type = QT_F16, .k = 33, .rows = 7, .groups = 3, .more = true},
+    {.op = "matmul", .run = run_matmul, .type = QT_Q8_0, .k = 64, .rows = 40, .groups = 4, .width = 3, .more = true},
+    {.op = "rope", .run = run_rope, .groups = 3, .width = 37, .pairs = 13, .more = true, .far = true},
+    {.op = "rope", .run = run_rope, .groups = 2, .width = 64, .pairs = 32, .more = true},
+    {.op = "round", .run = run_round, .kind = ROWFMT_F16, .groups = 3, .width = 37},
+    {.op = "select", .run = run_select, .groups = 5, .width = 37, .ratio = 4, .top_k = 9, .more = true},
+    {.op = "router", .run = run_router, .rows = 61, .k = 7, .width = 1, .more = true},
+    {.op = "router", .run = run_router, .rows = 61, .k = 7, .width = 1, .top_k = 1, .more = true},
+    MOE(QT_F16, QT_F16, 64, 33, 7, 3, .flag = true, .first = 21, .other = true, .more = true),
+    MOE(QT_Q8_0, QT_Q2_K, 256, 96, 5, 3, .other = true, .span = 256, .slack = 40),
+    {.op = "hc_reduce", .run = run_hc_reduce, .groups = 3, .width = 37, .more = true},
+    {.op = "hc_expand", .run = run_hc_expand, .groups = 3, .width = 37, .more = true},
+    {.op = "hc_expand", .run = run_hc_expand, .groups = 4, .width = 16, .more = true, .flag = true},
+
+    {.op = "element", .run = run_element, .first = ELEMENT_SILU, .groups = 1, .width = 37},
+    {.op = "element", .run = run_element, .first = ELEMENT_SILU, .groups = 3, .width = 8, .flag = true},
+    {.op = "element", .run = run_element, .first = ELEMENT_SIGMOID, .groups = 2, .width = 21, .flag = true},
+    {.op = "element", .run = run_element, .first = ELEMENT_GATE, .groups = 2, .width = 21},
+    {.op = "element", .run = run_element, .first = ELEMENT_GATE, .groups = 1, .width = 40, .other = true},
+    {.op = "element", .run = run_element, .first = ELEMENT_ADD, .groups = 1, .width = 37},
+    {.op = "element", .run = run_element, .first = ELEMENT_ADD, .groups = 2, .width = 9, .flag = true},
+    {.op = "element", .run = run_element, .first = ELEMENT_ADD, .groups = 2, .width = 9, .other = true},
+    {.op = "decay", .run = run_decay, .width = 13},
+    {.op = "memory_gate", .run = run_memory_gate, .groups = 3, .width = 37},
+
+    {.op = "conv", .run = run_conv, .width = 37, .k = 4, .ratio = 1, .flag = true, .slack = 40},
+    {.op = "conv", .run = run_conv, .width = 16, .k = 4, .ratio = 3, .slack = 3},
+    {.op = "conv", .run = run_conv, .width = 21, .k = 2, .ratio = 1, .slack = 40, .far = true},
+    {.op = "conv", .run = run_conv, .width = 9, .k = 1, .ratio = 2, .flag = true, .slack = 5},
+    {.op = "delta_scan", .run = run_delta_scan, .groups = 1, .rows = 1, .width = 16, .slack = 40},
+    {.op = "delta_scan", .run = run_delta_scan, .groups = 2, .rows = 6, .width = 37, .slack = 40},
+    {.op = "delta_scan", .run = run_delta_scan, .groups = 3, .rows = 3, .width = 48, .slack = 3},
+
+    {.op = "store_write", .run = run_store_write, .groups = 2, .width = 37, .slack = 40},
+    {.op = "store_write", .run = run_store_write, .groups = 1, .width = 21, .k = 12, .flag = true, .far = true},
+    {.op = "store_write", .run = run_store_write, .kind = ROWFMT_F16, .groups = 2, .width = 17, .k = 9, .flag = true},
+    {.op = "pool", .run = run_pool, .ratio = 4, .width = 37, .pairs = 6, .slack = 40},
+    {.op = "pool", .run = run_pool, .ratio = 1, .width = 16, .pairs = 8, .slack = 2},
+    {.op = "pool", .run = run_pool, .ratio = 8, .width = 21, .pairs = 3, .kind = ROWFMT_F16, .slack = 3, .far = true},
+    {.op = "attention_heads", .run = run_attention_heads, .groups = 1, .k = 1, .width = 16},
+    {.op = "attention_heads", .run = run_attention_heads, .groups = 6, .k = 2, .width = 37, .ratio = 4},
+    {.op = "attention_heads",
+     .run = run_attention_heads,
+     .groups = 4,
+     .k = 2,
+     .width = 80,
+     .ratio = 4,
+     .top_k = 9,
+     .far = true},
+    {.op = "attention_heads",
+     .run = run_attention_heads,
+     .groups = 6,
+     .k = 3,
+     .width = 37,
+     .kind = ROWFMT_F16,
+     .ratio = 8,
+     .top_k = 3},
+    {.op = "attention_heads",
+     .run = run_attention_heads,
+     .groups = 12,
+     .k = 1,
+     .width = 256,
+     .kind = ROWFMT_F16,
+     .ratio = 4,
+     .top_k = 2},
+
     {.op = "gather", .run = run_gather, .groups = 2, .width = 17},
     {.op = "gather", .run = run_gather, .groups = 1, .width = 5, .flag = true},
 };
@@ -266,8 +333,12 @@ static struct history history_of(const struct op_case *c, int T)
     static const struct {
         int T, count[KIT_SLOTS];
     } mix[] = {{1, {1}}, {2, {1, 1}}, {7, {3, 1, 3}}, {33, {20, 1, 12}}};
-    struct history h = {
-        .n = T, .start = {c->far ? 4090 : 5, 37, 0}, .window = c->span, .ahead = c->ahead, .slack = c->slack};
+    struct history h = {.n = T,
+                        .start = {c->far ? 4090 : 5, 37, 0},
+                        .window = c->span,
+                        .ahead = c->ahead,
+                        .slack = c->slack,
+                        .ratio = c->ratio};
     for (size_t i = 0; i < sizeof mix / sizeof *mix; i++)
         if (mix[i].T == T) memcpy(h.count, mix[i].count, sizeof h.count);
     return h;
@@ -440,9 +511,11 @@ static void test_every_op_has_a_case(void **state)
     static const struct {
         const char *name;
         size_t at;
-    } ops[] = {OP(embed),  OP(rms_norm), OP(act_quant),  OP(matmul),    OP(rope),      OP(hadamard),
-               OP(round),  OP(pack),     OP(ring_write), OP(compress),  OP(select),    OP(attention),
-               OP(router), OP(moe),      OP(hc_gates),   OP(hc_reduce), OP(hc_expand), OP(gather)};
+    } ops[] = {
+        OP(embed),      OP(rms_norm),    OP(act_quant),   OP(matmul), OP(rope),           OP(hadamard), OP(round),
+        OP(pack),       OP(ring_write),  OP(compress),    OP(select), OP(attention),      OP(router),   OP(moe),
+        OP(hc_gates),   OP(hc_reduce),   OP(hc_expand),   OP(gather), OP(element),        OP(decay),    OP(conv),
+        OP(delta_scan), OP(memory_gate), OP(store_write), OP(pool),   OP(attention_heads)};
     for (size_t at = offsetof(struct dev_ops, embed); at < sizeof(struct dev_ops); at += sizeof(void (*)(void))) {
         const char *name = NULL;
         int n = 0;

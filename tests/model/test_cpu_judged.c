@@ -130,7 +130,7 @@ static void judge_raw(struct judged *j, const struct deepseek4_shape *s, int l, 
             struct model_run *r = &j->run[k];
             const struct deepseek4_state *st = r->state;
             const struct row_format f = k == EXACT ? (struct row_format){.kind = ROWFMT_F32, .width = s->d} : s->kv_row;
-            r->dev->op->ring_get(st->layer[l].ring[RING_RAW], pos0 + i, 1, bytes);
+            r->dev->op->ring_get(st->base.layer[l].ring[RING_RAW], pos0 + i, 1, bytes);
             r->dev->op->row_decode(r->dev, &f, bytes, v[k]);
         }
         /* Another FP8 code shows in the outputs; another last bit of the F16 part must not. */
@@ -181,7 +181,7 @@ static void index_scores(struct judged *j, const struct deepseek4_shape *s, int 
     read_rows(j, REF, S_INDEX_Q, i + 1, q);
     read_rows(j, REF, S_INDEX_W, i + 1, weight);
     for (int c = 0; c < n_rows; c++) {
-        r->dev->op->store_get(st->layer[l].store[STORE_INDEX], c, 1, bytes);
+        r->dev->op->store_get(st->base.layer[l].store[STORE_INDEX], c, 1, bytes);
         r->dev->op->row_decode(r->dev, &s->index_row, bytes, row);
         score[c] = 0;
         for (int h = 0; h < s->IH; h++) {
@@ -245,7 +245,7 @@ static void store_row(struct judged *j, int run, int l, int id, int c, const str
 {
     struct model_run *r = &j->run[run];
     unsigned char bytes[8192];
-    r->dev->op->store_get(((struct deepseek4_state *)r->state)->layer[l].store[id], c, 1, bytes);
+    r->dev->op->store_get(((struct deepseek4_state *)r->state)->base.layer[l].store[id], c, 1, bytes);
     r->dev->op->row_decode(r->dev, f, bytes, v);
 }
 
@@ -289,7 +289,7 @@ static void stores_force(struct judged *j, const struct deepseek4_shape *s, int 
                 struct model_run *r = &j->run[k];
                 store_format(s, l, id, k, &f);
                 r->dev->op->row_encode(r->dev, &f, v, bytes);
-                r->dev->op->store_put(((struct deepseek4_state *)r->state)->layer[l].store[id], c, 1, bytes);
+                r->dev->op->store_put(((struct deepseek4_state *)r->state)->base.layer[l].store[id], c, 1, bytes);
             }
         }
     }
@@ -299,7 +299,7 @@ static void rings_force(struct judged *j, const struct deepseek4_shape *s, int l
 {
     const struct deepseek4_layer_shape *y = &s->layer[l];
     for (int id = 0; id < RING_COUNT; id++) {
-        struct dev_ring *ring = ((struct deepseek4_state *)j->run[CPU].state)->layer[l].ring[id];
+        struct dev_ring *ring = ((struct deepseek4_state *)j->run[CPU].state)->base.layer[l].ring[id];
         if (!ring) continue;
         const int c = y->indexed ? 2 : 1, w = id == RING_INDEX_KV || id == RING_INDEX_SCORE ? s->ID : s->d;
         const struct row_format f32 = {.kind = ROWFMT_F32, .width = id == RING_RAW ? s->d : c * w},
@@ -313,7 +313,7 @@ static void rings_force(struct judged *j, const struct deepseek4_shape *s, int l
             for (int k = REF; k < RUNS; k++) {
                 struct model_run *r = &j->run[k];
                 r->dev->op->row_encode(r->dev, k == EXACT ? &f32 : &f, v, bytes);
-                r->dev->op->ring_put(((struct deepseek4_state *)r->state)->layer[l].ring[id], pos, 1, bytes);
+                r->dev->op->ring_put(((struct deepseek4_state *)r->state)->base.layer[l].ring[id], pos, 1, bytes);
             }
         }
     }

@@ -424,9 +424,9 @@ static struct dev_mat *sh_mat_create(struct dev *d, const struct tensor_view *vi
     return t;
 }
 
-static struct dev_rope *sh_rope_create(struct dev *d, const double *freq, int pairs)
+static struct dev_rope *sh_rope_create(struct dev *d, const struct rope_desc *desc)
 {
-    TWIN(dev_rope, rope_create, freq, pairs);
+    TWIN(dev_rope, rope_create, desc);
     return t;
 }
 

@@ -61,8 +61,9 @@ static void emit_row(const struct compress_job *j, int seg, int64_t c, void *scr
     k->pool_window(n, kv, score, a->w, row);
     k->rms_norm(a->w, (float)a->eps, row, a->norm->f32, row);
     if (a->rope) {
-        cpu_rope_turn(a->rope, c * a->ratio, false, turn);
-        k->rotate(a->rope->pairs, turn, row + a->w - 2 * a->rope->pairs);
+        const int32_t pos = (int32_t)(c * a->ratio);
+        cpu_rope_turn(a->rope, (int32_t[3]){pos, pos, pos}, false, turn);
+        cpu_rotate(k, a->rope, turn, row + a->w - 2 * a->rope->pairs);
     }
     if (a->hadamard) k->hadamard(a->w, row);
     k->encode(&a->store[seg]->fmt, row, store_row(a->store[seg], c));

@@ -57,9 +57,11 @@ static size_t work_bytes(const struct dev *dev, const struct work_desc *a)
     const size_t turn = 8 * (size_t)max_i64(a->width, a->index_width) * sizeof(float);
     const size_t route = (size_t)experts_count(a->moe->experts, a->moe->layer) * (2 * sizeof(float) + 1);
     struct cpu_work w = {.thread = turn > route ? turn : route};
-    cpu_compress_work(a, &w);
+    if (a->wide) cpu_compress_work(a, &w);
     cpu_select_work(a, &w);
-    cpu_attention_work(d, a, &w);
+    if (a->window) cpu_attention_work(d, a, &w);
+    cpu_heads_work(d, a, &w);
+    cpu_scan_work(a, &w);
     cpu_moe_work(d, a, &w);
     return grown(w.shared + 64) + (size_t)d->n_threads * grown(w.thread + 64);
 }
@@ -164,6 +166,7 @@ size_t cpu_row_bytes(const struct row_format *f)
 {
     if (f->kind == ROWFMT_FP8) return round_up((size_t)(f->n_fp8 + f->n_fp8 / f->block + 2 * (f->width - f->n_fp8)), 4);
     if (f->kind == ROWFMT_FP4) return round_up((size_t)(f->width / 2 + f->width / f->block), 4);
+    if (f->kind == ROWFMT_F16) return round_up(2 * (size_t)f->width, 4);
     return (size_t)f->width * sizeof(float);
 }
 
@@ -255,20 +258,26 @@ static void rope_free(struct dev_rope *r)
 {
     if (!r) return;
     mem_free(r->freq);
+    mem_free(r->axis);
     mem_free(r);
 }
 
-static struct dev_rope *rope_create(struct dev *d, const double *freq, int pairs)
+static struct dev_rope *rope_create(struct dev *d, const struct rope_desc *desc)
 {
     struct dev_rope *r = mem_try(sizeof *r);
     if (!r) return NULL;
-    r->pairs = pairs;
-    r->freq = mem_try((size_t)pairs * sizeof *freq + 1);
-    if (!r->freq) {
+    const size_t pairs = (size_t)desc->pairs;
+    r->pairs = desc->pairs;
+    r->halves = desc->halves;
+    r->magnitude = desc->magnitude != 0 ? desc->magnitude : 1;
+    r->freq = mem_try(pairs * sizeof *r->freq + 1);
+    r->axis = mem_try(pairs + 1);
+    if (!r->freq || !r->axis) {
         rope_free(r);
         return NULL;
     }
-    if (pairs) memcpy(r->freq, freq, (size_t)pairs * sizeof *freq);
+    if (pairs) memcpy(r->freq, desc->freq, pairs * sizeof *r->freq);
+    if (pairs && desc->axis) memcpy(r->axis, desc->axis, pairs);
     return r;
 }
 
@@ -387,6 +396,23 @@ static const struct dev_ops cpu_ops = {
     .hc_reduce = cpu_hc_reduce,
     .hc_expand = cpu_hc_expand,
     .gather = cpu_gather,
+    .scan_create = cpu_scan_create,
+    .scan_free = cpu_scan_free,
+    .scan_bytes = cpu_scan_bytes,
+    .scan_state_bytes = cpu_scan_state_bytes,
+    .scan_flip = cpu_scan_flip,
+    .scan_replay = cpu_scan_replay,
+    .scan_copy = cpu_scan_copy,
+    .scan_get = cpu_scan_get,
+    .scan_put = cpu_scan_put,
+    .element = cpu_element,
+    .decay = cpu_decay,
+    .memory_gate = cpu_memory_gate,
+    .conv = cpu_conv,
+    .delta_scan = cpu_delta_scan,
+    .store_write = cpu_store_write,
+    .pool = cpu_pool,
+    .attention_heads = cpu_attention_heads,
 };
 
 static const struct cpu_kernels *kernels_for(enum quant_isa isa)

@@ -81,13 +81,24 @@ void cpu_hc_gates(struct dev_stream *s, const struct hc_gates_args *a)
 
 /* ---------------------------------------------------------------- streams */
 
+static void mean_row(const struct cpu_kernels *k, int streams, const float *x, int width, float *out)
+{
+    float ones[CPU_MAX_STREAMS];
+    for (int i = 0; i < streams; i++) ones[i] = 1;
+    k->weighted_sum(streams, ones, x, width, out);
+    k->scale(width, out, 1.0f / (float)streams, out);
+}
+
 static void reduce_rows(void *arg, int64_t from, int64_t to, int thread)
 {
     const struct hc_job *j = arg;
     const struct hc_reduce_args *a = j->a;
     const int width = (int)buf_row_values(&a->out->d);
     for (int64_t i = from; i < to; i++)
-        j->k->weighted_sum(a->streams, buf_floats(a->gates, i), buf_floats(a->x, i), width, buf_floats(a->out, i));
+        if (a->gates)
+            j->k->weighted_sum(a->streams, buf_floats(a->gates, i), buf_floats(a->x, i), width, buf_floats(a->out, i));
+        else
+            mean_row(j->k, a->streams, buf_floats(a->x, i), width, buf_floats(a->out, i));
 }
 
 void cpu_hc_reduce(struct dev_stream *s, const struct hc_reduce_args *a)
@@ -103,7 +114,10 @@ static void expand_rows(void *arg, int64_t from, int64_t to, int thread)
     const struct hc_expand_args *a = j->a;
     const int width = (int)buf_row_values(&a->y->d), m = a->streams;
     for (int64_t i = from; i < to; i++) {
-        const float *gates = buf_floats(a->gates, i);
+        const float *gates = a->gates ? buf_floats(a->gates, i) : NULL;
+        for (int k = 0; k < m && a->apart; k++)
+            j->k->add_scaled(width, buf_floats(a->y, i), gates ? gates[k] : 1, buf_floats(a->x, i) + k * width);
+        if (a->apart) continue;
         j->k->hc_expand(m, gates + m, gates + 2 * m, buf_floats(a->y, i), buf_floats(a->x, i), width);
     }
 }

@@ -43,7 +43,10 @@ struct dev_mat {
 
 struct dev_rope {
     int pairs;
-    double *freq; /* [pairs] */
+    bool halves;
+    double magnitude;
+    double *freq;  /* [pairs] */
+    uint8_t *axis; /* [pairs] */
 };
 
 struct dev_ring {
@@ -51,6 +54,13 @@ struct dev_ring {
     size_t row_bytes;
     int bank;         /* the current one */
     uint8_t *data[2]; /* [capacity] rows each */
+};
+
+struct dev_scan {
+    struct scan_desc d;
+    int bank;       /* the current one */
+    float *data[2]; /* [value_heads][width][width] each */
+    float *kept;    /* [slack] rows, as cpu_scan.c lays them out */
 };
 
 struct store_segment {
@@ -162,8 +172,9 @@ typedef void cpu_range_fn(void *arg, int64_t from, int64_t to, int thread);
 void cpu_ranges(struct dev_stream *s, cpu_range_fn *fn, void *arg, int64_t n, int64_t cost);
 void cpu_tasks(struct dev_stream *s, void (*fn)(void *arg, int task, int thread), void *arg, int64_t n);
 
-/* Cosines and sines of one position in the form of the kernels' rotate: [4 * pairs]. */
-void cpu_rope_turn(const struct dev_rope *rope, int64_t pos, bool inverse, float *turn);
+/* Cosines and sines of one position in the form of the kernels' rotations: [4 * pairs]; and the rotation. */
+void cpu_rope_turn(const struct dev_rope *rope, const int32_t pos[3], bool inverse, float *turn);
+void cpu_rotate(const struct cpu_kernels *k, const struct dev_rope *rope, const float *turn, float *x);
 
 /* Most scratch that ops ask for, in all and of each thread: raised beside each op's plan, for the memory plan. */
 struct cpu_work {
@@ -182,6 +193,8 @@ static inline int64_t work_visible(const struct work_desc *a)
 void cpu_attention_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu_work *w);
 void cpu_select_work(const struct work_desc *a, struct cpu_work *w);
 void cpu_compress_work(const struct work_desc *a, struct cpu_work *w);
+void cpu_heads_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu_work *w);
+void cpu_scan_work(const struct work_desc *a, struct cpu_work *w);
 void cpu_moe_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu_work *w);
 
 /* ops, by file */
@@ -203,6 +216,28 @@ void cpu_moe(struct dev_stream *s, const struct moe_args *a);
 void cpu_hc_gates(struct dev_stream *s, const struct hc_gates_args *a);
 void cpu_hc_reduce(struct dev_stream *s, const struct hc_reduce_args *a);
 void cpu_hc_expand(struct dev_stream *s, const struct hc_expand_args *a);
+void cpu_element(struct dev_stream *s, const struct element_args *a);
+void cpu_decay(struct dev_stream *s, const struct decay_args *a);
+void cpu_memory_gate(struct dev_stream *s, const struct memory_gate_args *a);
+void cpu_conv(struct dev_stream *s, const struct conv_args *a);
+void cpu_delta_scan(struct dev_stream *s, const struct delta_scan_args *a);
+void cpu_store_write(struct dev_stream *s, const struct store_write_args *a);
+void cpu_pool(struct dev_stream *s, const struct pool_args *a);
+void cpu_attention_heads(struct dev_stream *s, const struct attention_heads_args *a);
+
+/* state of a delta rule: cpu_scan.c */
+struct dev_scan *cpu_scan_create(struct dev *d, const struct scan_desc *desc);
+void cpu_scan_free(struct dev_scan *c);
+size_t cpu_scan_bytes(const struct dev *d, const struct scan_desc *desc);
+size_t cpu_scan_state_bytes(const struct dev *d, const struct scan_desc *desc);
+void cpu_scan_flip(struct dev_scan *c);
+void cpu_scan_replay(struct dev_stream *s, struct dev_scan *c, int from, int to);
+int cpu_scan_copy(struct dev_scan *dst, const struct dev_scan *src);
+void cpu_scan_get(const struct dev_scan *c, void *dst);
+void cpu_scan_put(struct dev_scan *c, const void *src);
+
+/* In double; the same code in every kernel set. */
+double cpu_softplus(double x);
 
 /* session state: cpu_state.c */
 struct dev_ring *cpu_ring_create(struct dev *d, const struct ring_desc *desc);

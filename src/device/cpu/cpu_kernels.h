@@ -16,6 +16,15 @@ struct cpu_scores {
     size_t q_stride;
 };
 
+struct cpu_delta {
+    int width, n;
+    size_t stride;
+    const float *q, *k; /* [width]; q NULL: no output */
+    const float *v;     /* [n] */
+    float *out;         /* [n] */
+    float decay, beta;
+};
+
 struct cpu_kernels {
     const char *name;
     float (*dot)(int64_t k, const float *a, const float *b); /* lanes16 */
@@ -24,6 +33,8 @@ struct cpu_kernels {
     void (*rms_norm)(int width, float eps, const float *x, const float *weight, float *y);
     /* turn[4i..]: cos, cos, -sin, sin of pair i (inverse: sin negated by the caller). */
     void (*rotate)(int pairs, const float *turn, float *x);
+    /* Pairs i and i + pairs; turn: the cosines, then the sines. */
+    void (*rotate_halves)(int pairs, const float *turn, float *x);
     void (*hadamard)(int width, float *x);
     void (*encode)(const struct row_format *f, const float *x, uint8_t *row);
     void (*decode)(const struct row_format *f, const uint8_t *row, float *x);
@@ -45,6 +56,14 @@ struct cpu_kernels {
                           float *acc);
     /* y = x * s */
     void (*scale)(int n, const float *x, float s, float *y);
+    void (*silu)(int n, float scale, const float *x, float *y);    /* y = silu(scale * x) */
+    void (*gate)(int n, const float *x, const float *g, float *y); /* y = x * sigmoid(g) */
+    void (*add_scaled)(int n, const float *x, float s, float *y);  /* y += s * x */
+    /* y[c] = sum over taps of weight[c*taps + k] * row[k][c], in order; rows that are NULL are zeros; silu of it. */
+    void (*conv)(int n, int taps, const float *const *row, const float *weight, bool silu, float *y);
+    /* One row of a delta rule into n columns of a matrix of `width` rows, stride floats apart: to = decay*from, v' =
+     * beta*(v - k.to), to += k v'; out = q.to unless q is NULL. from may be to. seen: scratch [n]. */
+    void (*delta_row)(const struct cpu_delta *d, const float *from, float *to, float *seen);
 };
 
 extern const struct cpu_kernels cpu_kernels_scalar, cpu_kernels_avx2, cpu_kernels_neon;

@@ -8,7 +8,8 @@ struct matmul_job {
     quant_tile_fn *tile;
     size_t group_bytes; /* from one group's activation row to the next */
     int64_t group_rows; /* weight rows of a group */
-    int64_t row_tasks;  /* per group */
+    int64_t groups;
+    int64_t row_tasks; /* per group */
     int row_step;
     int col_tasks, col_step;
 };
@@ -19,16 +20,16 @@ static void matmul_task(void *arg, int task, int thread)
     const struct matmul_args *a = j->a;
     const int64_t t = task / j->col_tasks, group = t / j->row_tasks;
     const int col0 = task % j->col_tasks * j->col_step;
-    const int64_t first = t % j->row_tasks * j->row_step, r0 = group * j->group_rows + first;
+    const int64_t first = t % j->row_tasks * j->row_step, out0 = group * j->group_rows + first;
     const uint8_t *x = (const uint8_t *)buf_row(a->x, col0) + (size_t)group * j->group_bytes;
     const struct cpu_tile q = {.tile = j->tile,
                                .w = &a->w->v,
                                .x = x,
                                .x_stride = a->x->stride,
                                .n_cols = (int)min_i64(j->col_step, a->n - col0),
-                               .out = buf_floats(a->out, col0) + r0,
+                               .out = buf_floats(a->out, col0) + out0,
                                .out_stride = a->out->stride / sizeof(float)};
-    cpu_tile_run(&q, r0, (int)min_i64(j->row_step, j->group_rows - first));
+    cpu_tile_run(&q, a->each ? first : out0, (int)min_i64(j->row_step, j->group_rows - first));
 }
 
 static bool matmul_check(struct dev_stream *s, const struct matmul_args *a, quant_tile_fn *tile)
@@ -41,7 +42,8 @@ static bool matmul_check(struct dev_stream *s, const struct matmul_args *a, quan
         return false;
     }
     const bool whole = a->x->d.kind == BUF_ACT ? a->x->d.width == w->ne[0] : buf_row_values(&a->x->d) % w->ne[0] == 0;
-    if (whole && buf_row_values(&a->out->d) >= view_rows(w) && view_rows(w) % matmul_groups(w, &a->x->d) == 0)
+    const int64_t groups = whole ? matmul_groups(w, &a->x->d) : 1, each = a->each ? groups : 1;
+    if (whole && buf_row_values(&a->out->d) >= each * view_rows(w) && (a->each || view_rows(w) % groups == 0))
         return true;
     dev_fail(s, ERR_ARG, "matmul: %lld weight rows of %lld values do not fit rows of %lld values in, %lld out",
              (long long)view_rows(w), (long long)w->ne[0], (long long)buf_row_values(&a->x->d),
@@ -52,10 +54,10 @@ static bool matmul_check(struct dev_stream *s, const struct matmul_args *a, quan
 static void matmul_plan(struct matmul_job *j, int n_threads)
 {
     const struct matmul_args *a = j->a;
-    const int64_t groups = matmul_groups(&a->w->v, &a->x->d);
+    const int64_t groups = j->groups = matmul_groups(&a->w->v, &a->x->d);
     j->group_bytes =
         a->x->d.kind == BUF_ACT ? act_row_bytes(a->x->d.act, a->x->d.width) : (size_t)a->w->v.ne[0] * sizeof(float);
-    j->group_rows = view_rows(&a->w->v) / groups;
+    j->group_rows = a->each ? view_rows(&a->w->v) : view_rows(&a->w->v) / groups;
     j->row_step =
         cpu_tile_rows(j->group_rows, quant_row_bytes(a->w->v.type, a->w->v.ne[0]), max_i64(1, 4 * n_threads / groups));
     j->row_tasks = (j->group_rows + j->row_step - 1) / j->row_step;
@@ -71,5 +73,5 @@ void cpu_matmul(struct dev_stream *s, const struct matmul_args *a)
     struct matmul_job j = {.a = a, .tile = quant_tile(cpu_of(s)->isa, a->w->v.type)};
     if (!matmul_check(s, a, j.tile)) return;
     matmul_plan(&j, cpu_of(s)->n_threads);
-    cpu_tasks(s, matmul_task, &j, matmul_groups(&a->w->v, &a->x->d) * j.row_tasks * j.col_tasks);
+    cpu_tasks(s, matmul_task, &j, j.groups * j.row_tasks * j.col_tasks);
 }

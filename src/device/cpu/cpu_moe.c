@@ -22,7 +22,7 @@ struct act_rows {
 struct batch {
     struct expert e;
     struct act_rows gate_x, up_x, mid_x;
-    float *mid;          /* [n][width] */
+    float *mid;          /* [n][inputs of down] */
     const int32_t *row;  /* [n] rows of the step; NULL: 0 .. n-1 */
     const float *weight; /* [n]; NULL: 1 */
     int n;
@@ -39,6 +39,7 @@ struct moe_job {
     int32_t *row, *used;     /* [n_pairs] rows of the sorted pairs; ids of the experts */
     int32_t *place;          /* [n][k] where a pair went */
     float *weight;           /* [n_pairs] */
+    float *shared_weight;    /* [n] */
     float *mid, *shared_mid; /* [n_pairs][F], [n][shared F] */
     struct act_rows mid_x, shared_mid_x;
     int up_step, down_step;                          /* weight rows per task */
@@ -68,8 +69,8 @@ static bool can_multiply(struct dev_stream *s, const struct tensor_view *v, int6
 static bool expert_check(struct dev_stream *s, const struct tensor_view *gate, const struct tensor_view *up,
                          const struct tensor_view *down, int64_t D)
 {
-    const int64_t F = gate->ne[1];
-    return can_multiply(s, gate, D, F) && can_multiply(s, up, D, F) && can_multiply(s, down, F, D);
+    const int64_t F = gate->ne[1], padded = down->ne[0] > F ? down->ne[0] : F; /* rows padded to whole blocks */
+    return can_multiply(s, gate, D, F) && can_multiply(s, up, D, F) && can_multiply(s, down, padded, D);
 }
 
 static bool moe_check(struct dev_stream *s, const struct moe_args *a, int64_t D)
@@ -123,13 +124,14 @@ static void moe_carve(struct carve *c, struct moe_job *j)
     const struct expert_layer *l = experts_layer(a->experts, a->layer);
     const size_t pairs = (size_t)j->n_pairs, ints = sizeof(int32_t);
     const size_t most = (size_t)min_i64(j->n_experts, j->n_pairs) + 1;
-    const int64_t F = l->gate.ne[1], shared_F = a->shared_gate ? a->shared_gate->v.ne[1] : 0;
+    const int64_t F = l->down.ne[0], shared_F = a->shared_gate ? a->shared_down->v.ne[0] : 0;
     j->batch = carve_take(c, most * sizeof *j->batch);
     j->task0 = carve_take(c, (most + 1) * sizeof *j->task0);
     j->start = carve_take(c, ((size_t)j->n_experts + 1) * ints);
     j->row = carve_take(c, pairs * ints);
     j->used = carve_take(c, pairs * ints);
     j->place = carve_take(c, pairs * ints);
+    j->shared_weight = carve_take(c, (size_t)a->n * sizeof *j->shared_weight);
     j->weight = carve_take(c, pairs * sizeof *j->weight);
     j->mid = carve_take(c, pairs * (size_t)F * sizeof(float));
     j->shared_mid = carve_take(c, (size_t)a->n * (size_t)shared_F * sizeof(float));
@@ -178,7 +180,7 @@ static void batch_routed(struct moe_job *j, int32_t id)
         .gate_x = pair_rows(j, act_of(&l->gate), p),
         .up_x = pair_rows(j, act_of(&l->up), p),
         .mid_x = {.p = j->mid_x.p + (size_t)p * j->mid_x.stride, .stride = j->mid_x.stride},
-        .mid = j->mid + (size_t)p * (size_t)l->gate.ne[1],
+        .mid = j->mid + (size_t)p * (size_t)l->down.ne[0],
         .row = j->row + p,
         .weight = j->weight + p,
         .n = j->start[id + 1] - p,
@@ -189,12 +191,14 @@ static void batch_routed(struct moe_job *j, int32_t id)
 static void batch_shared(struct moe_job *j)
 {
     const struct moe_args *a = j->a;
+    for (int i = 0; a->shared_weight && i < a->n; i++) j->shared_weight[i] = buf_floats(a->shared_weight, i)[0];
     j->batch[j->n_batches++] = (struct batch){
         .e = {.gate = a->shared_gate->v, .up = a->shared_up->v, .down = a->shared_down->v},
         .gate_x = j->x[act_of(&a->shared_gate->v)],
         .up_x = j->x[act_of(&a->shared_up->v)],
         .mid_x = j->shared_mid_x,
         .mid = j->shared_mid,
+        .weight = a->shared_weight ? j->shared_weight : NULL,
         .n = a->n,
         .clamp = clamp_of(a->shared_clamp),
     };
@@ -272,14 +276,17 @@ static void up_task(void *arg, int task, int thread)
     while (task >= j->task0[i + 1]) i++;
     const struct batch *b = &j->batch[i];
     const int F = (int)b->e.gate.ne[1], r0 = (task - j->task0[i]) * j->up_step, n = (int)min_i64(j->up_step, F - r0);
+    const int64_t padded = b->e.down.ne[0];
     float *gate = cpu_scratch_of(j->s, thread), *up = gate + COLS * n;
+    for (int c = 0; c < b->n && r0 == 0 && padded > F; c++)
+        memset(b->mid + (size_t)c * (size_t)padded + F, 0, (size_t)(padded - F) * sizeof(float));
     for (int c0 = 0; c0 < b->n; c0 += COLS) {
         const int m = (int)min_i64(COLS, b->n - c0);
         multiply(j, &b->e.gate, &b->gate_x, c0, m, r0, n, gate);
         multiply(j, &b->e.up, &b->up_x, c0, m, r0, n, up);
         for (int c = 0; c < m; c++)
             cpu_of(j->s)->k->swiglu(n, gate + c * n, up + c * n, b->clamp, b->weight ? b->weight[c0 + c] : 1,
-                                    b->mid + (size_t)(c0 + c) * (size_t)F + r0);
+                                    b->mid + (size_t)(c0 + c) * (size_t)padded + r0);
     }
 }
 
@@ -315,11 +322,12 @@ static void down_task(void *arg, int task, int thread)
     }
 }
 
-static void copy_mid(const struct moe_job *j, int64_t F)
+static void copy_mid(const struct moe_job *j, int64_t F, int64_t padded)
 {
     for (int i = 0; j->a->mid && i < j->a->n; i++)
         for (int k = 0; k < j->a->k; k++)
-            memcpy(buf_floats(j->a->mid, i) + k * F, j->mid + j->place[i * j->a->k + k] * F, (size_t)F * sizeof(float));
+            memcpy(buf_floats(j->a->mid, i) + k * F, j->mid + j->place[i * j->a->k + k] * padded,
+                   (size_t)F * sizeof(float));
 }
 
 static void moe_run(struct moe_job *j)
@@ -329,7 +337,7 @@ static void moe_run(struct moe_job *j)
     const int64_t items = j->n_pairs + (a->shared_gate ? a->n : 0);
     cpu_ranges(j->s, quantise_rows, j, a->n, 4 * (int64_t)j->D);
     cpu_tasks(j->s, up_task, j, j->task0[j->n_batches]);
-    copy_mid(j, F);
+    copy_mid(j, F, experts_layer(a->experts, a->layer)->down.ne[0]);
     cpu_ranges(j->s, quantise_mid, j, items, 4 * F);
     cpu_tasks(j->s, down_task, j, (j->D + j->down_step - 1) / j->down_step);
 }

@@ -9,11 +9,22 @@ struct router_job {
     int n_experts;
 };
 
-/* In double, rounded to float at the end; the same code in every kernel set. */
-static float sqrt_softplus(float x)
+double cpu_softplus(double x)
 {
-    const double v = x, sp = v > 20 ? v : v < -20 ? exp(v) : log1p(exp(v));
-    return sqrtf((float)sp);
+    return x > 20 ? x : x < -20 ? exp(x) : log1p(exp(x));
+}
+
+/* Scores of n experts: in double, rounded to float at the end. */
+static void scores(enum router_score kind, const float *logit, int n, float *p)
+{
+    double max = logit[0], sum = 0;
+    if (kind == ROUTER_SQRT_SOFTPLUS) {
+        for (int e = 0; e < n; e++) p[e] = sqrtf((float)cpu_softplus(logit[e]));
+        return;
+    }
+    for (int e = 1; e < n; e++) max = logit[e] > max ? logit[e] : max;
+    for (int e = 0; e < n; e++) sum += exp(logit[e] - max);
+    for (int e = 0; e < n; e++) p[e] = (float)(exp(logit[e] - max) / sum);
 }
 
 /* The k largest in descending order, ties to the lower id. A value that is not a number is never larger. */
@@ -40,7 +51,7 @@ static void route_row(const struct router_job *j, int64_t row, float *scratch)
     const int n = j->n_experts;
     float *p = scratch, *score = scratch + n, *weight = buf_floats(a->weight, row), sum = 0;
     int32_t *ids = buf_ints(a->ids, row);
-    for (int e = 0; e < n; e++) p[e] = sqrt_softplus(buf_floats(a->logits, row)[e]);
+    scores(a->score, buf_floats(a->logits, row), n, p);
     for (int e = 0; e < n; e++) score[e] = a->bias ? p[e] + a->bias->f32[e] : p[e];
     if (a->table)
         table_ids(a, j->s->rows->token[row], ids);

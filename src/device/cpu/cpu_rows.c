@@ -64,7 +64,8 @@ static void rms_norm_groups(void *arg, int64_t from, int64_t to, int thread)
     const float *w = a->weight ? a->weight->f32 : NULL;
     for (int64_t i = from; i < to; i++) {
         const int64_t row = i / a->groups, at = i % a->groups * a->width;
-        j->k->rms_norm(a->width, (float)a->eps, buf_floats(a->x, row) + at, w, buf_floats(a->out, row) + at);
+        j->k->rms_norm(a->width, (float)a->eps, buf_floats(a->x, row) + at, w && a->each ? w + at : w,
+                       buf_floats(a->out, row) + at);
     }
 }
 
@@ -97,15 +98,26 @@ void cpu_act_quant(struct dev_stream *s, const struct act_quant_args *a)
 
 /* ---------------------------------------------------------------- rope, hadamard */
 
-void cpu_rope_turn(const struct dev_rope *rope, int64_t pos, bool inverse, float *turn)
+void cpu_rope_turn(const struct dev_rope *rope, const int32_t pos[3], bool inverse, float *turn)
 {
-    for (int i = 0; i < rope->pairs; i++, turn += 4) {
-        const double angle = (double)pos * rope->freq[i];
-        const float c = (float)cos(angle), sn = inverse ? -(float)sin(angle) : (float)sin(angle);
-        turn[0] = turn[1] = c;
-        turn[2] = -sn;
-        turn[3] = sn;
+    for (int i = 0; i < rope->pairs; i++) {
+        const double angle = (double)pos[rope->axis[i]] * rope->freq[i];
+        const float c = (float)(cos(angle) * rope->magnitude), up = (float)(sin(angle) * rope->magnitude);
+        const float sn = inverse ? -up : up;
+        if (rope->halves) {
+            turn[i] = c, turn[rope->pairs + i] = sn;
+            continue;
+        }
+        float *t = turn + 4 * (size_t)i;
+        t[0] = t[1] = c;
+        t[2] = -sn;
+        t[3] = sn;
     }
+}
+
+void cpu_rotate(const struct cpu_kernels *k, const struct dev_rope *rope, const float *turn, float *x)
+{
+    (rope->halves ? k->rotate_halves : k->rotate)(rope->pairs, turn, x);
 }
 
 static void rope_rows(void *arg, int64_t from, int64_t to, int thread)
@@ -115,8 +127,8 @@ static void rope_rows(void *arg, int64_t from, int64_t to, int thread)
     float *turn = cpu_scratch_of(j->s, thread);
     for (int64_t i = from; i < to; i++) {
         float *x = buf_floats(a->x, i) + a->first;
-        cpu_rope_turn(a->rope, j->s->rows->rope_pos[3 * i], a->inverse, turn);
-        for (int g = 0; g < a->groups; g++) j->k->rotate(a->rope->pairs, turn, x + (size_t)g * (size_t)a->width);
+        cpu_rope_turn(a->rope, j->s->rows->rope_pos + 3 * i, a->inverse, turn);
+        for (int g = 0; g < a->groups; g++) cpu_rotate(j->k, a->rope, turn, x + (size_t)g * (size_t)a->width);
     }
 }
 

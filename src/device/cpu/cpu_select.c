@@ -40,9 +40,10 @@ static struct select_scratch select_carve(struct carve *c, const struct select_j
 /* Query heads and weights as the kernel wants them. */
 static void query_load(const struct select_job *j, int i, struct select_scratch *t)
 {
-    const float *q = buf_floats(j->a->q, j->row0 + i), *w = buf_floats(j->a->weight, j->row0 + i);
+    const float *q = buf_floats(j->a->q, j->row0 + i);
+    const float *w = j->a->weight ? buf_floats(j->a->weight, j->row0 + i) : NULL;
     t->heads = cpu_pad_rows(q, j->heads, j->width, j->padded, t->q);
-    for (int h = 0; h < j->heads; h++) t->w[h] = w[h] * (float)j->a->scale;
+    for (int h = 0; h < j->heads; h++) t->w[h] = (w ? w[h] : 1) * (float)j->a->scale;
 }
 
 static void score_tile(const struct select_job *j, int64_t first, struct select_scratch *t)

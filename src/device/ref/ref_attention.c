@@ -18,7 +18,7 @@ static bool index_scores(struct dev_stream *s, const struct select_args *a, int 
         score[c] = 0;
         for (int h = 0; h < q->groups; h++) {
             const double dot = ref_dot(ref_row(a->q, i) + (size_t)h * q->width, row, q->width);
-            score[c] += ref_row(a->weight, i)[h] * a->scale * (dot > 0 ? dot : 0);
+            score[c] += (a->weight ? ref_row(a->weight, i)[h] : 1) * a->scale * (dot > 0 ? dot : 0);
         }
         if (isnan(score[c])) score[c] = -INFINITY;
     }

@@ -69,7 +69,7 @@ static void emit_row(const struct window_source *src, int64_t index, const doubl
     const int32_t start = (int32_t)(index * a->ratio);
     for (int j = 0; j < a->w; j++) row[j] = weighted_mean(cand, channel_candidates(src, start, j, cand));
     ref_norm_group(row, norm, a->eps, a->w, row);
-    ref_rotate(row + a->w - 2 * a->rope->pairs, a->rope, start, false);
+    ref_rotate(row + a->w - 2 * a->rope->pairs, a->rope, (int32_t[3]){start, start, start}, false);
     if (a->hadamard) ref_hadamard_group(row, a->w);
     ref_round_row(&a->store[src->index]->fmt, row);
 }

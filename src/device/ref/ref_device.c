@@ -52,7 +52,9 @@ static size_t ref_work_bytes(const struct dev *dev, const struct work_desc *a)
     const size_t rows = (size_t)a->rows, values = (size_t)a->values, wide = (size_t)a->wide, ratio = (size_t)a->ratio;
     const size_t seen = (size_t)a->window + (ratio ? (size_t)a->ctx / ratio : 0);
     const size_t expert = 5 * (size_t)(l->gate.ne[0] + l->gate.ne[1]) + (size_t)l->gate.ne[2];
-    const size_t n = rows * (values + wide) + (ratio + 2) * wide + 4 * ratio + 3 * seen + 4 * values + expert;
+    const size_t heads = a->kv_heads ? 2 * (size_t)a->ctx : 0, scan = 4 * values + 2 * (size_t)a->scan_width;
+    const size_t n =
+        rows * (values + wide) + (ratio + 2) * wide + 4 * ratio + 3 * seen + 4 * values + expert + heads + scan;
     return n * sizeof(double) + (values + expert) * sizeof(float);
 }
 
@@ -190,21 +192,27 @@ static void ref_rope_free(struct dev_rope *r)
 {
     if (!r) return;
     mem_free(r->freq);
+    mem_free(r->axis);
     mem_free(r);
 }
 
-static struct dev_rope *ref_rope_create(struct dev *d, const double *freq, int pairs)
+static struct dev_rope *ref_rope_create(struct dev *d, const struct rope_desc *desc)
 {
     (void)d;
     struct dev_rope *r = mem_try(sizeof *r);
     if (!r) return NULL;
-    r->pairs = pairs;
-    r->freq = mem_try((size_t)pairs * sizeof *freq + 1);
-    if (!r->freq) {
+    const size_t pairs = (size_t)desc->pairs;
+    r->pairs = desc->pairs;
+    r->halves = desc->halves;
+    r->magnitude = desc->magnitude != 0 ? desc->magnitude : 1;
+    r->freq = mem_try(pairs * sizeof *r->freq + 1);
+    r->axis = mem_try(pairs + 1);
+    if (!r->freq || !r->axis) {
         ref_rope_free(r);
         return NULL;
     }
-    memcpy(r->freq, freq, (size_t)pairs * sizeof *freq);
+    memcpy(r->freq, desc->freq, pairs * sizeof *r->freq);
+    if (desc->axis) memcpy(r->axis, desc->axis, pairs);
     return r;
 }
 
@@ -291,6 +299,23 @@ static const struct dev_ops ref_ops = {
     .hc_reduce = ref_hc_reduce,
     .hc_expand = ref_hc_expand,
     .gather = ref_gather,
+    .scan_create = ref_scan_create,
+    .scan_free = ref_scan_free,
+    .scan_bytes = ref_scan_bytes,
+    .scan_state_bytes = ref_scan_state_bytes,
+    .scan_flip = ref_scan_flip,
+    .scan_replay = ref_scan_replay,
+    .scan_copy = ref_scan_copy,
+    .scan_get = ref_scan_get,
+    .scan_put = ref_scan_put,
+    .element = ref_element,
+    .decay = ref_decay,
+    .conv = ref_conv,
+    .delta_scan = ref_delta_scan,
+    .memory_gate = ref_memory_gate,
+    .store_write = ref_store_write,
+    .pool = ref_pool,
+    .attention_heads = ref_attention_heads,
 };
 
 int dev_ref_create(struct dev **out, struct err *e)

@@ -3,11 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
 static void softmax_row(double *row, int m, double eps)
 {
     double max = row[0], sum = 0;
@@ -43,9 +38,9 @@ void ref_hc_gates(struct dev_stream *s, const struct hc_gates_args *a)
     const int m = a->streams;
     for (int i = 0; i < a->n; i++) {
         double *x = ref_row(a->mix, i);
-        for (int j = 0; j < m; j++) x[j] = sigmoid(x[j] * scale[0] + base[j]) + a->eps;
+        for (int j = 0; j < m; j++) x[j] = ref_sigmoid(x[j] * scale[0] + base[j]) + a->eps;
         if (a->head) continue;
-        for (int j = m; j < 2 * m; j++) x[j] = 2 * sigmoid(x[j] * scale[1] + base[j]);
+        for (int j = m; j < 2 * m; j++) x[j] = 2 * ref_sigmoid(x[j] * scale[1] + base[j]);
         for (int j = 2 * m; j < 2 * m + m * m; j++) x[j] = x[j] * scale[2] + base[j];
         sinkhorn(x + 2 * m, m, a->iterations, a->eps);
     }
@@ -56,11 +51,11 @@ void ref_hc_reduce(struct dev_stream *s, const struct hc_reduce_args *a)
     if (!ref_begin(s)) return;
     const int64_t width = buf_row_values(&a->out->desc);
     for (int i = 0; i < a->n; i++) {
-        const double *x = ref_row(a->x, i), *pre = ref_row(a->gates, i);
+        const double *x = ref_row(a->x, i), *pre = a->gates ? ref_row(a->gates, i) : NULL;
         for (int64_t d = 0; d < width; d++) {
             double sum = 0;
-            for (int j = 0; j < a->streams; j++) sum += pre[j] * x[j * width + d];
-            ref_row(a->out, i)[d] = sum;
+            for (int j = 0; j < a->streams; j++) sum += (pre ? pre[j] : 1) * x[j * width + d];
+            ref_row(a->out, i)[d] = pre ? sum : sum / a->streams;
         }
     }
 }
@@ -70,6 +65,12 @@ void ref_hc_expand(struct dev_stream *s, const struct hc_expand_args *a)
     if (!ref_begin(s)) return;
     const int m = a->streams;
     const int64_t width = buf_row_values(&a->y->desc);
+    if (a->apart) {
+        for (int i = 0; i < a->n; i++)
+            for (int64_t d = 0; d < m * width; d++)
+                ref_row(a->x, i)[d] += (a->gates ? ref_row(a->gates, i)[d / width] : 1) * ref_row(a->y, i)[d % width];
+        return;
+    }
     double *old = ref_take(s, (size_t)(m * width));
     if (!old) return;
     for (int i = 0; i < a->n; i++) {

@@ -17,7 +17,10 @@ struct dev_mat {
 
 struct dev_rope {
     int pairs;
-    double *freq; /* [pairs] */
+    bool halves;
+    double magnitude;
+    double *freq;  /* [pairs] */
+    uint8_t *axis; /* [pairs] */
 };
 
 struct dev_ring {
@@ -35,6 +38,13 @@ struct dev_store {
     struct row_format fmt;
     int64_t n_segments;
     struct ref_segment **segment; /* NULL where nothing was reserved */
+};
+
+struct dev_scan {
+    struct scan_desc desc;
+    int current;     /* bank that holds the committed state */
+    double *bank[2]; /* [value_heads][width][width] */
+    double *kept;    /* [slack]: what a step's row brings, as ref_scan.c lays it out */
 };
 
 /* Scratch of an op: blocks that are handed out in turn and reused by the next op. */
@@ -81,7 +91,7 @@ void ref_round_row(const struct row_format *fmt, double *x); /* fmt.width values
 
 /* ref_rows.c: one group, shared with the compressor. */
 void ref_norm_group(const double *x, const double *weight, double eps, int n, double *out);
-void ref_rotate(double *x, const struct dev_rope *rope, double pos, bool inverse); /* 2*pairs values */
+void ref_rotate(double *x, const struct dev_rope *rope, const int32_t pos[3], bool inverse); /* 2*pairs values */
 void ref_hadamard_group(double *x, int n);
 
 /* ref_matmul.c: weights as doubles. */
@@ -140,5 +150,29 @@ void ref_hc_gates(struct dev_stream *s, const struct hc_gates_args *a);
 void ref_hc_reduce(struct dev_stream *s, const struct hc_reduce_args *a);
 void ref_hc_expand(struct dev_stream *s, const struct hc_expand_args *a);
 void ref_gather(struct dev_stream *s, const struct gather_args *a);
+void ref_element(struct dev_stream *s, const struct element_args *a);
+void ref_decay(struct dev_stream *s, const struct decay_args *a);
+void ref_conv(struct dev_stream *s, const struct conv_args *a);
+void ref_delta_scan(struct dev_stream *s, const struct delta_scan_args *a);
+void ref_memory_gate(struct dev_stream *s, const struct memory_gate_args *a);
+void ref_store_write(struct dev_stream *s, const struct store_write_args *a);
+void ref_pool(struct dev_stream *s, const struct pool_args *a);
+void ref_attention_heads(struct dev_stream *s, const struct attention_heads_args *a);
+
+/* ref_element.c: functions of one value. */
+double ref_sigmoid(double x);
+double ref_silu(double x);
+double ref_softplus(double x);
+
+/* ref_scan.c: state of a delta rule. */
+struct dev_scan *ref_scan_create(struct dev *d, const struct scan_desc *desc);
+void ref_scan_free(struct dev_scan *c);
+size_t ref_scan_bytes(const struct dev *d, const struct scan_desc *desc);
+size_t ref_scan_state_bytes(const struct dev *d, const struct scan_desc *desc);
+void ref_scan_flip(struct dev_scan *c);
+void ref_scan_replay(struct dev_stream *s, struct dev_scan *c, int from, int to);
+int ref_scan_copy(struct dev_scan *dst, const struct dev_scan *src);
+void ref_scan_get(const struct dev_scan *c, void *dst);
+void ref_scan_put(struct dev_scan *c, const void *src);
 
 #endif

@@ -105,9 +105,10 @@ static bool matmul_fits(struct dev_stream *s, const struct matmul_args *a)
     if (!type) return false;
     const enum act_format got = x->kind == BUF_ACT ? x->act : ACT_F32;
     const bool whole = buf_row_values(x) % w->ne[0] == 0 && (x->kind == BUF_FLOAT || x->width == w->ne[0]);
-    if (got == type->act && (x->kind == BUF_FLOAT || x->kind == BUF_ACT) && whole &&
-        view_rows(w) % matmul_groups(w, x) == 0 && buf_row_values(&a->out->desc) >= view_rows(w))
-        return true;
+    const int64_t groups = whole ? matmul_groups(w, x) : 1;
+    const bool fits = a->each ? buf_row_values(&a->out->desc) >= view_rows(w) * groups
+                              : view_rows(w) % groups == 0 && buf_row_values(&a->out->desc) >= view_rows(w);
+    if (got == type->act && (x->kind == BUF_FLOAT || x->kind == BUF_ACT) && whole && fits) return true;
     dev_fail(s, ERR_ARG, "ref: matmul of %s [%lld, %lld] with %d x %d values (activation format %d) into %d x %d",
              type->name, (long long)w->ne[0], (long long)view_rows(w), x->groups, x->width, (int)got,
              a->out->desc.groups, a->out->desc.width);
@@ -119,13 +120,15 @@ void ref_matmul(struct dev_stream *s, const struct matmul_args *a)
     if (!ref_begin(s) || !matmul_fits(s, a)) return;
     const struct tensor_view *w = &a->w->view;
     const int64_t k = w->ne[0], rows = view_rows(w), x_row = buf_row_values(&a->x->desc);
-    const int64_t rows_per_group = rows / matmul_groups(w, &a->x->desc);
+    const int64_t groups = matmul_groups(w, &a->x->desc), rows_per_group = rows / groups;
     const double *x = input_rows(s, a->x, a->n);
     double *weight = ref_take(s, (size_t)k);
     if (!x || !weight) return;
     for (int64_t r = 0; r < rows; r++) {
         if (!ref_decode_row(s, w, r, weight)) return;
-        const double *group = x + r / rows_per_group * k;
-        for (int i = 0; i < a->n; i++) ref_row(a->out, i)[r] = ref_dot(weight, group + i * x_row, k);
+        const double *group = a->each ? x : x + r / rows_per_group * k;
+        for (int i = 0; i < a->n; i++)
+            for (int64_t g = 0; g < (a->each ? groups : 1); g++)
+                ref_row(a->out, i)[g * rows + r] = ref_dot(weight, group + g * k + i * x_row, k);
     }
 }

@@ -5,11 +5,16 @@
 
 /* ---------------------------------------------------------------- router */
 
-static double softplus(double x)
+/* Scores of n experts from their logits. */
+static void scores(enum router_score kind, const double *logit, int n, double *p)
 {
-    if (x > 20) return x;
-    if (x < -20) return exp(x);
-    return log1p(exp(x));
+    double max = logit[0], sum = 0;
+    for (int e = 1; e < n; e++) max = logit[e] > max ? logit[e] : max;
+    for (int e = 0; e < n; e++) {
+        p[e] = kind == ROUTER_SOFTMAX ? exp(logit[e] - max) : sqrt(ref_softplus(logit[e]));
+        sum += p[e];
+    }
+    for (int e = 0; e < n && kind == ROUTER_SOFTMAX; e++) p[e] /= sum;
 }
 
 /* ids of the k largest p + bias, best first, ties to the lower id. */
@@ -53,7 +58,7 @@ void ref_router(struct dev_stream *s, const struct router_args *a)
     if (!p || (a->bias && !bias)) return;
     for (int i = 0; i < a->n; i++) {
         int32_t *ids = ref_row_i32(a->ids, i);
-        for (int e = 0; e < n; e++) p[e] = sqrt(softplus(ref_row(a->logits, i)[e]));
+        scores(a->score, ref_row(a->logits, i), n, p);
         if (!a->table)
             pick_best(p, bias, n, a->k, ids);
         else if (!pick_by_token(s, &a->table->view, s->rows->token[i], n, a->k, ids))
@@ -85,7 +90,7 @@ static bool scratch_take(struct dev_stream *s, int64_t d, int64_t f, struct expe
     }
     t->seen = ref_take(s, (size_t)longest);
     t->weight = ref_take(s, (size_t)longest);
-    t->gate = ref_take(s, (size_t)f);
+    t->gate = ref_take(s, (size_t)longest);
     t->up = ref_take(s, (size_t)f);
     double *act_row = ref_take(s, act / sizeof(double) + 8); /* 64 bytes more: rows start on 64-byte borders */
     if (!t->seen || !t->weight || !t->gate || !t->up || !act_row) return false;
@@ -106,12 +111,6 @@ static bool multiply(struct dev_stream *s, const struct tensor_view *v, const do
     return true;
 }
 
-static double silu(double x)
-{
-    const double sigmoid = x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));
-    return x * sigmoid;
-}
-
 /* Adds weight times the expert's output for x to y; mid (or NULL) receives what enters the down matrix. */
 static bool expert_add(struct dev_stream *s, const struct expert *e, const double *x, double weight, double clamp,
                        struct expert_scratch *t, double *mid, double *y)
@@ -123,9 +122,10 @@ static bool expert_add(struct dev_stream *s, const struct expert *e, const doubl
             gate = fmin(gate, clamp);
             up = fmax(-clamp, fmin(up, clamp));
         }
-        t->gate[f] = silu(gate) * up * weight;
+        t->gate[f] = ref_silu(gate) * up * weight;
     }
     if (mid) memcpy(mid, t->gate, (size_t)e->gate.ne[1] * sizeof *mid);
+    for (int64_t f = e->gate.ne[1]; f < e->down.ne[0]; f++) t->gate[f] = 0; /* rows padded to whole blocks */
     return multiply(s, &e->down, t->gate, t, true, y);
 }
 
@@ -175,7 +175,7 @@ void ref_moe(struct dev_stream *s, const struct moe_args *a)
         dev_fail(s, ERR_ARG, "ref: there is no expert layer %d", a->layer);
         return;
     }
-    int64_t f = layer->gate.ne[1];
+    int64_t f = layer->down.ne[0];
     if (a->shared_gate && a->shared_gate->view.ne[1] > f) f = a->shared_gate->view.ne[1];
     struct expert_scratch t;
     if (!scratch_take(s, d, f, &t)) return;
@@ -183,7 +183,8 @@ void ref_moe(struct dev_stream *s, const struct moe_args *a)
         memset(ref_row(a->out, i), 0, (size_t)d * sizeof(double));
         if (!routed(s, a, i, &t)) return;
         if (!a->shared_gate) continue;
+        const double weight = a->shared_weight ? ref_row(a->shared_weight, i)[0] : 1;
         const struct expert shared = {a->shared_gate->view, a->shared_up->view, a->shared_down->view};
-        if (!expert_add(s, &shared, ref_row(a->x, i), 1, a->shared_clamp, &t, NULL, ref_row(a->out, i))) return;
+        if (!expert_add(s, &shared, ref_row(a->x, i), weight, a->shared_clamp, &t, NULL, ref_row(a->out, i))) return;
     }
 }

@@ -56,6 +56,8 @@ void ref_round_row(const struct row_format *fmt, double *x)
     if (fmt->kind == ROWFMT_FP8) {
         for (int i = 0; i < fmt->n_fp8; i += fmt->block) round_block(x + i, fmt->block, 1e-4, 448, ref_e4m3);
         for (int i = fmt->n_fp8; i < fmt->width; i++) x[i] = ref_f16(x[i]);
+    } else if (fmt->kind == ROWFMT_F16) {
+        for (int i = 0; i < fmt->width; i++) x[i] = ref_f16(x[i]);
     } else if (fmt->kind == ROWFMT_FP4) {
         for (int i = 0; i < fmt->width; i += fmt->block) round_block(x + i, fmt->block, 6 * 0x1p-126, 6, ref_e2m1);
     }

@@ -37,18 +37,21 @@ void ref_rms_norm(struct dev_stream *s, const struct rms_norm_args *a)
     for (int i = 0; i < a->n; i++)
         for (int g = 0; g < a->groups; g++) {
             const size_t at = (size_t)g * a->width;
-            ref_norm_group(ref_row(a->x, i) + at, weight, a->eps, a->width, ref_row(a->out, i) + at);
+            const double *w = weight && a->each ? weight + at : weight;
+            ref_norm_group(ref_row(a->x, i) + at, w, a->eps, a->width, ref_row(a->out, i) + at);
         }
 }
 
-void ref_rotate(double *x, const struct dev_rope *rope, double pos, bool inverse)
+void ref_rotate(double *x, const struct dev_rope *rope, const int32_t pos[3], bool inverse)
 {
+    const int step = rope->halves ? 1 : 2, apart = rope->halves ? rope->pairs : 1;
     for (int i = 0; i < rope->pairs; i++) {
-        const double angle = pos * rope->freq[i];
-        const double c = cos(angle), sn = inverse ? -sin(angle) : sin(angle);
-        const double x0 = x[2 * i], x1 = x[2 * i + 1];
-        x[2 * i] = x0 * c - x1 * sn;
-        x[2 * i + 1] = x0 * sn + x1 * c;
+        const double angle = pos[rope->axis[i]] * rope->freq[i];
+        const double c = cos(angle) * rope->magnitude, sn = (inverse ? -sin(angle) : sin(angle)) * rope->magnitude;
+        double *a = x + i * step, *b = a + apart;
+        const double x0 = *a, x1 = *b;
+        *a = x0 * c - x1 * sn;
+        *b = x0 * sn + x1 * c;
     }
 }
 
@@ -57,7 +60,7 @@ void ref_rope(struct dev_stream *s, const struct rope_args *a)
     if (!ref_begin(s)) return;
     for (int i = 0; i < a->n; i++)
         for (int g = 0; g < a->groups; g++)
-            ref_rotate(ref_row(a->x, i) + (size_t)g * a->width + a->first, a->rope, s->rows->rope_pos[3 * i],
+            ref_rotate(ref_row(a->x, i) + (size_t)g * a->width + a->first, a->rope, s->rows->rope_pos + 3 * (size_t)i,
                        a->inverse);
 }
 

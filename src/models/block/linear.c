@@ -30,7 +30,8 @@ void linear_input_renew(struct linear_input *x)
     memset(x->have, 0, sizeof x->have);
 }
 
-void linear(struct dev_stream *s, struct linear_input *x, const struct weight *w, struct dev_buf *out, int n)
+static void multiply(struct dev_stream *s, struct linear_input *x, const struct weight *w, struct dev_buf *out,
+                     bool each, int n)
 {
     struct dev_buf *in = x->rows;
     if (w->act != ACT_F32) {
@@ -39,5 +40,15 @@ void linear(struct dev_stream *s, struct linear_input *x, const struct weight *w
         if (!x->have[w->act]) s->dev->op->act_quant(s, &(struct act_quant_args){.x = x->rows, .out = in, .n = n});
         x->have[w->act] = true;
     }
-    s->dev->op->matmul(s, &(struct matmul_args){.w = w->mat, .x = in, .out = out, .n = n});
+    s->dev->op->matmul(s, &(struct matmul_args){.w = w->mat, .x = in, .out = out, .each = each, .n = n});
+}
+
+void linear(struct dev_stream *s, struct linear_input *x, const struct weight *w, struct dev_buf *out, int n)
+{
+    multiply(s, x, w, out, false, n);
+}
+
+void linear_each(struct dev_stream *s, struct linear_input *x, const struct weight *w, struct dev_buf *out, int n)
+{
+    multiply(s, x, w, out, true, n);
 }

@@ -28,5 +28,7 @@ struct linear_input {
 void linear_input_renew(struct linear_input *x);
 /* out[i] = w . x[i] for i < n. */
 void linear(struct dev_stream *s, struct linear_input *x, const struct weight *w, struct dev_buf *out, int n);
+/* The same for every group of x[i]: out has as many groups. */
+void linear_each(struct dev_stream *s, struct linear_input *x, const struct weight *w, struct dev_buf *out, int n);
 
 #endif

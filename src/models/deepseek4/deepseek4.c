@@ -19,10 +19,11 @@ static int ropes_make(const struct canonical *c, struct deepseek4_model *m, stru
 {
     const int pairs = m->shape.r / 2;
     double *freq = mem_alloc((size_t)(pairs + 1) * sizeof *freq);
+    const struct rope_desc rope = {.freq = freq, .pairs = pairs};
     deepseek4_frequencies(c, m->shape.r, false, freq);
-    m->rope_plain = m->dev->op->rope_create(m->dev, freq, pairs);
+    m->rope_plain = m->dev->op->rope_create(m->dev, &rope);
     deepseek4_frequencies(c, m->shape.r, true, freq);
-    m->rope_compressed = m->dev->op->rope_create(m->dev, freq, pairs);
+    m->rope_compressed = m->dev->op->rope_create(m->dev, &rope);
     mem_free(freq);
     return m->rope_plain && m->rope_compressed ? 0 : err_set(e, ERR_MEMORY, "out of memory for rotation tables");
 }
@@ -36,6 +37,7 @@ static int bind(const struct canonical *c, const struct plan *plan, const struct
     int rc = deepseek4_shape_read(c, o, &m->shape, e);
     if (!rc) rc = ropes_make(c, m, e);
     if (!rc) rc = deepseek4_weights_bind(c, m, e);
+    deepseek4_layout(m);
     if (rc) {
         unbind(m);
         return rc;

@@ -86,8 +86,8 @@ static void segments_bind(const struct stage *g)
 {
     for (int i = 0; i < g->step->rows.n_segments; i++) {
         const struct deepseek4_state *state = g->step->state[i];
-        for (int k = 0; k < RING_COUNT; k++) g->y->ring[k][i] = state->layer[g->l].ring[k];
-        for (int k = 0; k < STORE_COUNT; k++) g->y->store[k][i] = state->layer[g->l].store[k];
+        for (int k = 0; k < RING_COUNT; k++) g->y->ring[k][i] = state->base.layer[g->l].ring[k];
+        for (int k = 0; k < STORE_COUNT; k++) g->y->store[k][i] = state->base.layer[g->l].store[k];
     }
 }
 
@@ -273,7 +273,7 @@ int deepseek4_prepare(const void *model, struct step *step, struct err *e)
         r->raw_last[i] = r->pos[i];
     }
     for (int i = 0; i < r->n_segments; i++) {
-        const int rc = deepseek4_state_prepare(step->state[i], &r->segments[i], e);
+        const int rc = block_state_prepare(&((struct deepseek4_state *)step->state[i])->base, &r->segments[i], e);
         if (rc) return rc;
     }
     return 0;
@@ -305,6 +305,7 @@ void deepseek4_head(const void *model, struct step *step, const int *row, int n,
 int deepseek4_commit(const void *model, struct step *step, int segment, int n, struct err *e)
 {
     (void)model, (void)e;
-    deepseek4_state_commit(step->state[segment], &step->rows.segments[segment], n);
+    struct deepseek4_state *s = step->state[segment];
+    block_state_commit(&s->base, step->stream, &step->rows.segments[segment], n);
     return 0;
 }

@@ -1,7 +1,9 @@
 /* Structures of the DeepSeek V4 family, one per lifetime: shape and weights (model), scratch, state. */
 #ifndef MODELS_DEEPSEEK4_INTERNAL_H
 #define MODELS_DEEPSEEK4_INTERNAL_H
+#include "models/block/bind.h"
 #include "models/block/linear.h"
+#include "models/block/state.h"
 #include "models/family.h"
 
 /* ---------------------------------------------------------------- shape: letters of spec deepseek-v4 */
@@ -78,6 +80,7 @@ struct deepseek4_model {
     struct deepseek4_hc output_hc;
     struct deepseek4_layer *layer; /* [L] */
     struct experts *experts;
+    struct state_layout layout;
     unsigned formats[INPUT_COUNT]; /* that the matrices at an input need: bits 1 << enum act_format */
 };
 
@@ -134,28 +137,17 @@ size_t deepseek4_work_bytes(const void *model, int n_rows, int n_segments, int c
 
 /* ---------------------------------------------------------------- state of a session */
 
-struct deepseek4_layer_state {
-    struct dev_ring *ring[RING_COUNT]; /* NULL where the layer has none */
-    struct dev_store *store[STORE_COUNT];
-};
-
 struct deepseek4_state {
-    const struct deepseek4_model *model;
-    int ctx;
-    int length;                          /* committed tokens */
-    int high;                            /* one behind the highest position written into the current banks */
-    int floor;                           /* lowest position that rewind can reach without an anchor */
-    struct deepseek4_layer_state *layer; /* [L] */
+    struct block_state base;
 };
 
+/* Makes m->layout. */
+void deepseek4_layout(struct deepseek4_model *m);
 size_t deepseek4_state_bytes(const void *model, int ctx);
 int deepseek4_state_create(const void *model, int ctx, void **state, struct err *e);
 void deepseek4_state_free(void *state);
 int deepseek4_state_fork(void *dst, const void *src, struct err *e);
 int deepseek4_state_length(const void *state);
-/* Makes room for a segment's rows; from here on the rows of a small step may overwrite ring slots. */
-int deepseek4_state_prepare(struct deepseek4_state *s, const struct segment *seg, struct err *e);
-void deepseek4_state_commit(struct deepseek4_state *s, const struct segment *seg, int n);
 bool deepseek4_rewind(void *state, int pos);
 size_t deepseek4_anchor_bytes(const void *state);
 size_t deepseek4_anchor_bytes_at(const void *model, int pos);

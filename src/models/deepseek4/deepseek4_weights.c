@@ -4,44 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One tensor to bind: where to, its name within the layer, its shape. Exactly one of weight and mat is set. */
-struct slot {
-    struct weight *weight;
-    struct dev_mat **mat;
-    const char *name;
-    int64_t ne0, ne1; /* ne1 = 0: one dimension */
-};
-
-static int slot_bind(const struct canonical *c, struct dev *dev, const char *prefix, const struct slot *t,
-                     struct err *e)
-{
-    const int64_t ne[2] = {t->ne0, t->ne1};
-    const struct tensor_view *v = canonical_need(c, e, t->ne1 ? 2 : 1, ne, "%s%s", prefix, t->name);
-    if (!v) return e ? e->code : ERR_MODEL;
-    char name[128];
-    snprintf(name, sizeof name, "%s%s", prefix, t->name);
-    if (t->weight) return weight_bind(dev, v, name, t->weight, e);
-    *t->mat = dev->op->mat_create(dev, v);
-    return *t->mat ? 0 : err_set(e, ERR_MEMORY, "out of memory while binding %s", name);
-}
-
-static int slots_bind(const struct canonical *c, struct dev *dev, const char *prefix, const struct slot *t, int n,
-                      struct err *e)
-{
-    for (int i = 0; i < n; i++) {
-        const int rc = slot_bind(c, dev, prefix, &t[i], e);
-        if (rc) return rc;
-    }
-    return 0;
-}
-#define BIND(c, dev, prefix, table, e) slots_bind(c, dev, prefix, table, (int)(sizeof(table) / sizeof(table)[0]), e)
-
 static int common_bind(const struct canonical *c, struct deepseek4_model *m, const char *p, struct deepseek4_layer *y,
                        struct err *e)
 {
     const struct deepseek4_shape *s = &m->shape;
     const int64_t nD = (int64_t)s->n * s->D, B = 2 * s->n + (int64_t)s->n * s->n, heads = (int64_t)s->H * s->d;
-    const struct slot t[] = {
+    const struct bind_slot t[] = {
         {&y->hc_attn.fn, NULL, "hc_attn_fn.weight", nD, B},
         {NULL, &y->hc_attn.base, "hc_attn_base.weight", B, 0},
         {NULL, &y->hc_attn.scale, "hc_attn_scale.weight", 3, 0},
@@ -68,7 +36,7 @@ static int lane_bind(const struct canonical *c, struct deepseek4_model *m, const
     const int64_t cw = (int64_t)(ls->indexed ? 2 : 1) * w;
     char prefix[96];
     snprintf(prefix, sizeof prefix, "%s%s", p, lane);
-    const struct slot t[] = {
+    const struct bind_slot t[] = {
         {&y->kv, NULL, "_kv.weight", m->shape.D, cw},
         {&y->gate, NULL, "_gate.weight", m->shape.D, cw},
         {NULL, &y->ape, "_ape.weight", cw, ls->ratio},
@@ -86,7 +54,7 @@ static int compressors_bind(const struct canonical *c, struct deepseek4_model *m
     if (rc || !s->layer[l].indexed) return rc;
     rc = lane_bind(c, m, p, "indexer_compressor", &s->layer[l], s->ID, &y->index_lane, e);
     if (rc) return rc;
-    const struct slot t[] = {
+    const struct bind_slot t[] = {
         {&y->index_q, NULL, "indexer.attn_q_b.weight", s->Rq, (int64_t)s->IH * s->ID},
         {&y->index_proj, NULL, "indexer.proj.weight", s->D, s->IH},
     };
@@ -98,7 +66,7 @@ static int ffn_bind(const struct canonical *c, struct deepseek4_model *m, const 
     const struct deepseek4_shape *s = &m->shape;
     struct deepseek4_layer *y = &m->layer[l];
     const int64_t F = canonical_int(c, "expert_shared_feed_forward_length");
-    const struct slot t[] = {
+    const struct bind_slot t[] = {
         {&y->router, NULL, "ffn_gate_inp.weight", s->D, s->layer[l].E},
         {&y->shared_gate, NULL, "ffn_gate_shexp.weight", s->D, F},
         {&y->shared_up, NULL, "ffn_up_shexp.weight", s->D, F},
@@ -111,23 +79,9 @@ static int ffn_bind(const struct canonical *c, struct deepseek4_model *m, const 
         if (!v) return err_set(e, ERR_MODEL, "%sffn_gate_tid2eid.weight is missing", p);
         y->router_table = m->dev->op->mat_create(m->dev, v);
     } else if (canonical_tensor(c, "%sexp_probs_b.bias", p)) {
-        const struct slot bias = {NULL, &y->router_bias, "exp_probs_b.bias", s->layer[l].E, 0};
-        return slot_bind(c, m->dev, p, &bias, e);
+        const struct bind_slot bias = {NULL, &y->router_bias, "exp_probs_b.bias", s->layer[l].E, 0};
+        return bind_slots(c, m->dev, p, &bias, 1, e);
     }
-    return 0;
-}
-
-static int expert_view(const struct canonical *c, const char *p, const char *part, int64_t ne0, int64_t ne1,
-                       int64_t ne2, struct tensor_view *v, struct err *e)
-{
-    const int64_t ne[3] = {ne0, ne1, ne2};
-    const struct tensor_view *t = canonical_need(c, e, 3, ne, "%sffn_%s_exps.weight", p, part);
-    if (!t) return e ? e->code : ERR_MODEL;
-    const struct quant_type *q = quant_type(t->type);
-    if (!q || !q->decode)
-        return err_set(e, ERR_MODEL, "%sffn_%s_exps.weight has type %u (%s), which this version cannot compute with", p,
-                       part, t->type, q ? q->name : "unknown");
-    *v = *t;
     return 0;
 }
 
@@ -141,9 +95,7 @@ static int experts_bind(const struct canonical *c, struct deepseek4_model *m, st
         char p[32];
         snprintf(p, sizeof p, "blk.%d.", l);
         const int64_t E = s->layer[l].E, F = canonical_int_at(c, "expert_feed_forward_length", l);
-        rc = expert_view(c, p, "gate", s->D, F, E, &layers[l].gate, e);
-        if (!rc) rc = expert_view(c, p, "up", s->D, F, E, &layers[l].up, e);
-        if (!rc) rc = expert_view(c, p, "down", F, s->D, E, &layers[l].down, e);
+        rc = bind_experts(c, p, s->D, F, E, &layers[l], e);
     }
     if (!rc) rc = experts_open_resident(layers, s->L, &m->experts, e);
     mem_free(layers);
@@ -153,7 +105,7 @@ static int experts_bind(const struct canonical *c, struct deepseek4_model *m, st
 static int ends_bind(const struct canonical *c, struct deepseek4_model *m, struct err *e)
 {
     const struct deepseek4_shape *s = &m->shape;
-    const struct slot t[] = {
+    const struct bind_slot t[] = {
         {&m->embedding, NULL, "token_embd.weight", s->D, s->V},
         {&m->output, NULL, "output.weight", s->D, s->V},
         {NULL, &m->output_norm, "output_norm.weight", s->D, 0},
@@ -164,19 +116,15 @@ static int ends_bind(const struct canonical *c, struct deepseek4_model *m, struc
     return BIND(c, m->dev, "", t, e);
 }
 
-static unsigned need(const struct weight *w)
-{
-    return w->mat ? 1u << w->act : 0;
-}
-
 static void inputs_note(struct deepseek4_model *m, const struct deepseek4_layer *y)
 {
-    m->formats[INPUT_NORMED] |= need(&y->q_a) | need(&y->kv) | need(&y->attn_lane.kv) | need(&y->attn_lane.gate) |
-                                need(&y->index_lane.kv) | need(&y->index_lane.gate) | need(&y->index_proj) |
-                                need(&y->router);
-    m->formats[INPUT_QR] |= need(&y->q_b) | need(&y->index_q);
-    m->formats[INPUT_HEADS] |= need(&y->out_a);
-    m->formats[INPUT_LOW] |= need(&y->out_b);
+    m->formats[INPUT_NORMED] |= weight_format(&y->q_a) | weight_format(&y->kv) | weight_format(&y->attn_lane.kv) |
+                                weight_format(&y->attn_lane.gate) | weight_format(&y->index_lane.kv) |
+                                weight_format(&y->index_lane.gate) | weight_format(&y->index_proj) |
+                                weight_format(&y->router);
+    m->formats[INPUT_QR] |= weight_format(&y->q_b) | weight_format(&y->index_q);
+    m->formats[INPUT_HEADS] |= weight_format(&y->out_a);
+    m->formats[INPUT_LOW] |= weight_format(&y->out_b);
 }
 
 int deepseek4_weights_bind(const struct canonical *c, struct deepseek4_model *m, struct err *e)
@@ -185,7 +133,7 @@ int deepseek4_weights_bind(const struct canonical *c, struct deepseek4_model *m,
     m->layer = mem_try((size_t)s->L * sizeof *m->layer);
     if (!m->layer) return err_set(e, ERR_MEMORY, "out of memory for %d layers", s->L);
     int rc = ends_bind(c, m, e);
-    m->formats[INPUT_HEAD] = need(&m->output);
+    m->formats[INPUT_HEAD] = weight_format(&m->output);
     for (int l = 0; l < s->L && !rc; l++) {
         char p[32];
         snprintf(p, sizeof p, "blk.%d.", l);
@@ -195,12 +143,6 @@ int deepseek4_weights_bind(const struct canonical *c, struct deepseek4_model *m,
         inputs_note(m, &m->layer[l]);
     }
     return rc ? rc : experts_bind(c, m, e);
-}
-
-static void mats_free(struct dev *dev, struct dev_mat **const *list, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (*list[i]) dev->op->mat_free(*list[i]);
 }
 
 static void layer_free(struct dev *dev, struct deepseek4_layer *y)
