@@ -27,13 +27,14 @@ static void note_ignored(struct canonical *c)
     for (int f = 0; f < c->n_files; f++) {
         for (uint64_t i = 0; i < gguf_n_tensors(c->files[f]); i++) {
             struct gguf_str rest;
-            draft += dialect_block(&gguf_tensor_at(c->files[f], i)->name, &rest) >= c->n_layers;
+            draft += dialect_block(&gguf_tensor_at(c->files[f], i)->name, &rest) >= canonical_n_blocks(c);
         }
         other += (int)gguf_n_tensors(c->files[f]);
     }
     for (uint64_t i = 0; i < c->sources.n; i++) other -= source_at(c, i)->bound && source_at(c, i)->part <= 0;
     other -= draft;
-    if (draft) dialect_item(&c->ignored, "%d tensors of a draft inside this file (blk.%d)", draft, c->n_layers);
+    if (draft)
+        dialect_item(&c->ignored, "%d tensors of a draft inside this file (blk.%d)", draft, canonical_n_blocks(c));
     if (other) dialect_item(&c->ignored, "%d tensors that the model does not use", other);
 }
 
@@ -120,7 +121,7 @@ int canonical_refusal(const struct canonical *c, int rc, struct err *e)
 int canonical_check(enum canonical_family f, int n_layers, const struct canonical_given *given, int n,
                     const struct canonical_options *opt, struct err *e)
 {
-    static const struct family_table *const families[CANONICAL_FAMILY_COUNT] = {&dialect_deepseek4};
+    static const struct family_table *const families[CANONICAL_FAMILY_COUNT] = {&dialect_deepseek4, &dialect_qwen38};
     static const struct canonical_options none;
     struct canonical *c = mem_alloc(sizeof *c);
     c->family = families[f];
@@ -138,6 +139,7 @@ void canonical_close(struct canonical *c)
     if (!c) return;
     for (uint64_t i = 0; i < c->sources.n; i++) mem_free(source_at(c, i)->copy);
     for (int i = 0; c->values && i < c->family->n_keys; i++) mem_free(c->values[i].v);
+    dialect_free_arrays(c);
     struct str *const parts[] = {&c->derived, &c->defaults, &c->renamed, &c->split, &c->ignored, &c->warnings};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) str_free(parts[i]);
     strmap_free(c->by_name);
@@ -169,6 +171,21 @@ const char *canonical_name(const struct canonical *c)
 int canonical_n_layers(const struct canonical *c)
 {
     return c->n_layers;
+}
+
+int canonical_n_blocks(const struct canonical *c)
+{
+    return c->n_layers + c->n_draft;
+}
+
+bool canonical_has_file(const struct canonical *c)
+{
+    return c->set != NULL;
+}
+
+const struct file_map *canonical_file(const struct canonical *c, int file)
+{
+    return gguf_map(c->files[file]);
 }
 
 /* ---- tensors */
@@ -254,6 +271,11 @@ const char *canonical_tensor_at(const struct canonical *c, int i, const struct t
     const struct source *s = source_at(c, (uint64_t)c->bound[i]);
     *view = &s->view;
     return s->name;
+}
+
+bool canonical_on_disk(const struct canonical *c, int i)
+{
+    return c->family->tensors[source_at(c, (uint64_t)c->bound[i])->row].flags & TENSOR_TABLE;
 }
 
 uint64_t tensor_view_bytes(const struct tensor_view *v)

@@ -12,7 +12,7 @@
 #include "gguf/gguf.h"
 #include "gguf/tensor_view.h"
 
-enum canonical_family { CANONICAL_DEEPSEEK4, CANONICAL_FAMILY_COUNT };
+enum canonical_family { CANONICAL_DEEPSEEK4, CANONICAL_QWEN38, CANONICAL_FAMILY_COUNT };
 
 /* Where a parameter's value comes from (spec 1.3). */
 enum origin { ORIGIN_KEY, ORIGIN_ALIAS, ORIGIN_TENSOR, ORIGIN_CONSTANT, ORIGIN_DEFAULT };
@@ -38,6 +38,8 @@ enum canonical_family canonical_family(const struct canonical *c);
 const char *canonical_dialect(const struct canonical *c); /* "ds4", "llama.cpp", ... */
 const char *canonical_name(const struct canonical *c);    /* general.name, or the file name */
 int canonical_n_layers(const struct canonical *c);        /* trunk length L */
+int canonical_n_blocks(const struct canonical *c);        /* L and the draft blocks that are bound behind the trunk */
+bool canonical_has_file(const struct canonical *c);       /* false in canonical_check */
 
 /* A tensor by canonical name; NULL if the model has none. The printf form serves "blk.%d.attn_kv.weight". */
 const struct tensor_view *canonical_tensor(const struct canonical *c, const char *fmt, ...)
@@ -47,13 +49,15 @@ const struct tensor_view *canonical_need(const struct canonical *c, struct err *
                                          const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* Parameters. Every key of the family's table has a value once canonical_open succeeded; asking for another key is a
- * programming error (assert). *_at: any quantity at a layer in [0, L); asked without a layer, a per-layer quantity
+ * programming error (assert). *_at: any quantity at a block of the model; asked without a layer, a per-layer quantity
  * gives the largest of its values. */
 int64_t canonical_int(const struct canonical *c, const char *key);
 double canonical_float(const struct canonical *c, const char *key);
 bool canonical_bool(const struct canonical *c, const char *key);
 int64_t canonical_int_at(const struct canonical *c, const char *key, int layer);
 double canonical_float_at(const struct canonical *c, const char *key, int layer);
+/* A list of the family's table; NULL and *n = 0 if an optional one is missing. */
+const uint64_t *canonical_array(const struct canonical *c, const char *key, int *n);
 /* A hash of all parameters. */
 uint64_t canonical_digest(const struct canonical *c);
 enum origin canonical_origin(const struct canonical *c, const char *key);
@@ -68,6 +72,10 @@ bool canonical_late_effort(const struct canonical *c, bool *known);
 /* Every tensor, in file order, for inspection and the memory plan. */
 int canonical_n_tensors(const struct canonical *c);
 const char *canonical_tensor_at(const struct canonical *c, int i, const struct tensor_view **view);
+/* True if its rows stay on disk and are read by position: nobody may touch its data. */
+bool canonical_on_disk(const struct canonical *c, int i);
+/* The mapped file of a view (view->file). */
+const struct file_map *canonical_file(const struct canonical *c, int file);
 /* Bytes of a view's payload. */
 uint64_t tensor_view_bytes(const struct tensor_view *v);
 

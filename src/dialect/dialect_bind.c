@@ -257,6 +257,22 @@ static void check_data(struct canonical *c, struct problems *p)
     }
 }
 
+/* Tensors of the draft behind the trunk; an incomplete one is left alone (spec 13.2 W12). */
+static void bind_draft(struct canonical *c)
+{
+    struct problems p = {0};
+    for (int i = 0; i < c->family->n_tensors; i++)
+        for (int l = c->n_layers; l < canonical_n_blocks(c); l++)
+            if (c->family->tensors[i].scope == SCOPE_BLOCK) bind_one(c, &c->family->tensors[i], l, false, &p);
+    if (p.n > 0) {
+        dialect_warn(c, "draft ignored: %s%s", str_c(&p.text), p.n > 3 ? "; and more" : "");
+        for (uint64_t i = 0; i < c->sources.n; i++)
+            if (source_at(c, i)->layer >= c->n_layers) source_at(c, i)->bound = false;
+        c->n_draft = 0;
+    }
+    str_free(&p.text);
+}
+
 int dialect_bind(struct canonical *c, struct err *e)
 {
     struct problems p = {0};
@@ -265,6 +281,7 @@ int dialect_bind(struct canonical *c, struct err *e)
         const bool optional = may_be_missing(c, row), block = row->scope == SCOPE_BLOCK;
         for (int l = 0; l < (block ? c->n_layers : 1); l++) bind_one(c, row, block ? l : -1, optional, &p);
     }
+    bind_draft(c);
     if (p.n == 0 && !c->headers_only) check_data(c, &p);
     if (p.n_unsound > 3) dialect_warn(c, "and %d more tensors hold NaN or Inf", p.n_unsound - 3);
     const int refused = problems_end(&p, e);

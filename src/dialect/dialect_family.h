@@ -27,6 +27,8 @@ enum {
     TENSOR_WIDER = 4, /* rows may be longer: the first columns count */
     TENSOR_OPTIONAL = 8,
     TENSOR_ALL_OR_NONE = 16, /* optional, but a hole if other blocks have one */
+    TENSOR_TABLE = 32,       /* stays on disk: rows are read by position, never through the mapping */
+    TENSOR_FOLDED = 64,      /* a vector that may be stored as rows */
 };
 
 struct tensor_alias {
@@ -86,6 +88,12 @@ struct key_row {
     const char *also[2];
 };
 
+/* A list of whole numbers up to 2^64 that is not counted by layers. */
+struct array_row {
+    const char *name;
+    bool optional;
+};
+
 /* ---- families */
 
 struct published_shape {
@@ -107,16 +115,19 @@ struct family_table {
     int n_dims;
     const struct key_row *keys; /* in this order: a function may read the keys above its own */
     int n_keys;
-    const char *key_width, *key_layers; /* what is compared with published shapes */
-    const char *key_draft;              /* blocks that key_layers may count in addition */
-    const char *pre[3];                 /* tokenizer.ggml.pre: values that name the family's pre-tokenizer */
-    const char *bos, *eos;
+    const struct array_row *arrays;
+    int n_arrays;
+    bool binds_draft;                    /* draft blocks behind the trunk are part of the model, if they are whole */
+    const char *key_width, *key_layers;  /* what is compared with published shapes */
+    const char *key_draft;               /* blocks that key_layers may count in addition */
+    const char *pre[3];                  /* tokenizer.ggml.pre: values that name the family's pre-tokenizer */
+    const char *bos, *eos;               /* NULL: the family has none */
     const char *router, *experts, *used; /* expert count per block (spec 6.4): tensor, keys */
     /* Relations between the resolved values. */
     int (*validate)(const struct canonical *c, const struct canonical_options *opt, struct err *e);
 };
 
-extern const struct family_table dialect_deepseek4;
+extern const struct family_table dialect_deepseek4, dialect_qwen38;
 
 /* ---- what table functions may ask */
 

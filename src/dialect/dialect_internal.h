@@ -29,6 +29,12 @@ struct value {
     double *v;
 };
 
+struct array {
+    const struct gguf_kv *kv;
+    int n;
+    uint64_t *v;
+};
+
 struct canonical {
     const struct family_table *family;
     struct gguf_set *set;
@@ -38,6 +44,7 @@ struct canonical {
     const char *dialect;
     bool look, headers_only; /* of the options */
     int n_layers;
+    int n_draft;                             /* blocks behind the trunk that are bound */
     const struct published_shape *published; /* NULL: none has this width and length */
 
     struct pile sources; /* struct source */
@@ -45,6 +52,7 @@ struct canonical {
     int n_bound;
     struct strmap *by_name; /* canonical name without suffix -> index */
     struct value *values;   /* [family->n_keys]; v NULL until resolved */
+    struct array *arrays;   /* [family->n_arrays] */
     const struct gguf_kv *tokens, *merges;
 
     /* The report, part by part: comma-separated items; warnings are lines. */
@@ -57,7 +65,7 @@ static inline struct source *source_at(const struct canonical *c, uint64_t i)
     return pile_at(&c->sources, i);
 }
 
-/* dialect_recognise.c: family and role of the files; the trunk's length; whose dialect it is. */
+/* dialect_recognise.c: family and role of the files; the trunk's length, and the draft's; whose dialect it is. */
 int dialect_recognise(struct canonical *c, struct err *e);
 int dialect_trunk(struct canonical *c, struct err *e);
 const char *dialect_whose(const struct canonical *c);
@@ -71,6 +79,13 @@ const struct source *dialect_find(const struct canonical *c, int layer, const ch
 void dialect_name(char name[DIALECT_NAME], const struct tensor_row *row, int layer);
 /* " (also looked for a, b)" or nothing. */
 void dialect_also(struct str *out, const struct tensor_row *row, int layer);
+
+/* dialect_arrays.c */
+int dialect_read_arrays(struct canonical *c, struct err *e);
+void dialect_free_arrays(struct canonical *c);
+uint64_t dialect_digest_arrays(const struct canonical *c, uint64_t h);
+/* FNV-1a of n bytes more. */
+uint64_t dialect_digest(uint64_t h, const void *data, size_t n);
 
 /* dialect_keys.c */
 int dialect_resolve_keys(struct canonical *c, struct err *e);

@@ -175,8 +175,8 @@ static int read_key(const struct canonical *c, struct draft *d, struct err *e)
     int rc = check_entries(c, kv->key, kv->count, e);
     for (int i = 0; i < d->n && rc == 0; i++) {
         const struct said s = {.key = kv->key, .i = i, .n = kv->count > 1 ? 2 : 1};
-        if (i > 0 && kv->count == 1) {
-            d->said[i] = d->said[0];
+        if (i > 0 && (uint64_t)i >= kv->count) { /* one value for all, or a list without the draft */
+            d->said[i] = d->said[i - 1];
             continue;
         }
         rc = read_number(kv, row->kind, (uint64_t)i, &d->said[i], e);
@@ -285,7 +285,7 @@ static int choose(struct canonical *c, const struct draft *d, struct value *v, s
 
 static int resolve(struct canonical *c, const struct key_row *row, struct value *v, struct err *e)
 {
-    struct draft d = {.row = row, .n = row->flags & KEY_PER_LAYER ? c->n_layers : 1};
+    struct draft d = {.row = row, .n = row->flags & KEY_PER_LAYER ? canonical_n_blocks(c) : 1};
     v->n = d.n;
     double *values = mem_alloc((size_t)d.n * sizeof *values);
     d.said = mem_alloc((size_t)d.n * sizeof *d.said);
@@ -325,7 +325,7 @@ static int fit_used_experts(struct canonical *c, struct err *e)
     const struct value *E = dialect_value(c, c->family->experts), *K = dialect_value(c, c->family->used);
     const double most = largest(E->v, E->n);
     int fewer = 0, cut = 0;
-    for (int l = 0; l < c->n_layers; l++) {
+    for (int l = 0; l < E->n; l++) {
         if (K->v[l] > most) return dialect_refuse_value(c, e, c->family->used, (int64_t)K->v[l], "1 to %d", (int)most);
         fewer += E->v[l] < most;
         cut += K->v[l] > E->v[l];
@@ -340,6 +340,8 @@ static int fit_used_experts(struct canonical *c, struct err *e)
 int dialect_resolve_keys(struct canonical *c, struct err *e)
 {
     c->values = mem_alloc((size_t)c->family->n_keys * sizeof *c->values);
+    const int bad = dialect_read_arrays(c, e);
+    if (bad) return bad;
     for (int i = 0; i < c->family->n_keys; i++) {
         const int rc = resolve(c, &c->family->keys[i], &c->values[i], e);
         if (rc) return rc;
@@ -354,7 +356,7 @@ static int take(struct canonical *c, const struct key_row *row, const struct can
                 struct err *e)
 {
     const struct gguf_str key = name_of(row);
-    v->n = row->flags & KEY_PER_LAYER ? c->n_layers : 1;
+    v->n = row->flags & KEY_PER_LAYER ? canonical_n_blocks(c) : 1;
     v->v = mem_alloc((size_t)v->n * sizeof *v->v);
     if (!g)
         for (int i = 0; i < v->n; i++) {
@@ -403,7 +405,7 @@ static const struct value *known_value(const struct canonical *c, const char *ke
 static double value_at(const struct canonical *c, const char *key, int layer)
 {
     const struct value *v = known_value(c, key);
-    assert(layer >= 0 && layer < c->n_layers);
+    assert(layer >= 0 && layer < canonical_n_blocks(c));
     return v->v[v->n == 1 ? 0 : layer];
 }
 
@@ -445,7 +447,7 @@ enum origin canonical_origin(const struct canonical *c, const char *key)
 
 /* ---- digest */
 
-static uint64_t digest_bytes(uint64_t h, const void *data, size_t n)
+uint64_t dialect_digest(uint64_t h, const void *data, size_t n)
 {
     const unsigned char *p = data;
     for (size_t i = 0; i < n; i++) h = (h ^ p[i]) * UINT64_C(0x100000001b3);
@@ -457,8 +459,8 @@ uint64_t canonical_digest(const struct canonical *c)
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     for (int i = 0; i < c->family->n_keys; i++) {
         const struct value *v = &c->values[i];
-        h = digest_bytes(h, c->family->keys[i].name, strlen(c->family->keys[i].name));
-        if (v->v) h = digest_bytes(h, v->v, (size_t)v->n * sizeof *v->v);
+        h = dialect_digest(h, c->family->keys[i].name, strlen(c->family->keys[i].name));
+        if (v->v) h = dialect_digest(h, v->v, (size_t)v->n * sizeof *v->v);
     }
-    return h;
+    return dialect_digest_arrays(c, h);
 }

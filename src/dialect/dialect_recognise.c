@@ -19,9 +19,9 @@ static const struct known {
     {"glm5-next", NULL, "GLM-5"},
     {"glm5next", NULL, "GLM-5"},
     {"glm5_next", NULL, "GLM-5"},
-    {"qwen4exp", NULL, "Qwen 3.8"},
-    {"qwen4-exp", NULL, "Qwen 3.8"},
-    {"qwen4_exp", NULL, "Qwen 3.8"},
+    {"qwen4exp", &dialect_qwen38, NULL},
+    {"qwen4-exp", &dialect_qwen38, NULL},
+    {"qwen4_exp", &dialect_qwen38, NULL},
 };
 
 /* Files that are no language model by themselves. */
@@ -110,8 +110,8 @@ int dialect_recognise(struct canonical *c, struct err *e)
         c->family = known[i].family;
         return 0;
     }
-    return err_set(e, ERR_MODEL, "%s: architecture \"%.80s\" is none of the supported models (deepseek4)", gguf_path(g),
-                   c->arch);
+    return err_set(e, ERR_MODEL, "%s: architecture \"%.80s\" is none of the supported models (deepseek4, qwen4exp)",
+                   gguf_path(g), c->arch);
 }
 
 static const struct gguf_tensor *tensor_of(const struct canonical *c, const char *fmt, ...)
@@ -168,6 +168,7 @@ int dialect_trunk(struct canonical *c, struct err *e)
     if (!first && draft_only) return refuse_side_file(c, "a draft", e);
     c->n_layers = (int)(draft >= 0 ? draft : last + 1);
     c->n_layers -= draft_stages(c, c->n_layers);
+    if (draft >= 0 && c->family->binds_draft) c->n_draft = (int)(last - draft) + 1;
     if (c->n_layers == 0 || !first)
         return err_set(e, ERR_MODEL, "%s has no blk.0: no block of a model", gguf_path(c->files[0]));
     return 0;

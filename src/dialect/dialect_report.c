@@ -123,6 +123,8 @@ static bool is_asked_for(const struct canonical *c, const struct gguf_kv *kv)
 {
     for (int i = 0; i < c->family->n_keys; i++)
         if (c->values[i].kv == kv) return true;
+    for (int i = 0; i < c->family->n_arrays; i++)
+        if (c->arrays[i].kv == kv) return true;
     return false;
 }
 

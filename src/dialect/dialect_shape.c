@@ -66,6 +66,8 @@ bool dialect_shape_fits(const struct source *s, const int64_t want[4], int flags
         ne[1] /= 2;
     }
     const int have_dims = dims_of(ne), want_dims = dims_of(want);
+    if (want_dims == 1 && (flags & TENSOR_FOLDED))
+        return (uint64_t)want[0] == s->t->ne[0] * s->t->ne[1] * s->t->ne[2] * s->t->ne[3];
     if (want_dims == 1) return is_vector_of(ne, want[0]);
     if ((flags & TENSOR_WIDER) ? ne[0] < want[0] : ne[0] != want[0]) return false;
     if (have_dims == want_dims) return memcmp(ne + 1, want + 1, 3 * sizeof *ne) == 0;

@@ -47,7 +47,7 @@ static int compare_id(struct canonical *c, const char *key, const char *text, st
     const struct gguf_kv *kv = gguf_set_kv_find(c->set, key);
     int64_t id;
     struct gguf_str s = {NULL, 0};
-    if (!kv) return 0;
+    if (!kv || !text) return 0;
     if (kv->type == GGUF_ARRAY) return err_set(e, ERR_MODEL, "%s is an array; one value is needed", key);
     if (gguf_i64(kv, 0, &id, e)) return e->code;
     const bool there = id >= 0 && (uint64_t)id < c->tokens->count;

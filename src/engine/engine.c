@@ -160,7 +160,7 @@ static uint64_t identity(const struct ds4_engine *g)
         h = mix(h, name, strlen(name));
         h = mix(h, v->ne, sizeof v->ne);
         h = mix(h, &v->type, sizeof v->type);
-        h = mix(h, v->data, bytes < 64 ? (size_t)bytes : 64);
+        if (!canonical_on_disk(g->canonical, i)) h = mix(h, v->data, bytes < 64 ? (size_t)bytes : 64);
     }
     return h;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "models/deepseek4/deepseek4.h"
 #include "models/deepseek4/deepseek4_prompt.h"
+#include "models/qwen38/qwen38.h"
 #include "models/qwen38/qwen38_prompt.h"
 
 struct dev *plan_device(const struct plan *p, int layer, enum plan_part part)
@@ -16,6 +17,8 @@ const struct family *family_of(enum canonical_family f)
     switch (f) {
     case CANONICAL_DEEPSEEK4:
         return &deepseek4_family;
+    case CANONICAL_QWEN38:
+        return &qwen38_family;
     case CANONICAL_FAMILY_COUNT:
         break;
     }

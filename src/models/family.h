@@ -29,6 +29,7 @@ enum { CARRY_PARTS = 4 };
 struct bind_options {
     bool kv_sim_off; /* stored rows are not rounded */
     int draft_max;   /* most rows of a step of which any number may be committed */
+    bool draft;      /* a draft block inside the file is bound too and follows every step */
 };
 
 /* One evaluation in flight. The engine fills it; arrays live as long as the step. */
@@ -38,6 +39,7 @@ struct step {
     void *const *state;           /* [n_segments] session states */
     struct dev_buf *const *carry; /* the parts of the family's carry, rows 0..n-1 of each */
     void *scratch;
+    void *work;              /* of the family: made by prepare, gone when every segment was committed; NULL before */
     const struct taps *taps; /* NULL: none */
 };
 

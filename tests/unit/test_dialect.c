@@ -361,7 +361,7 @@ static const struct {
     /* R1, R2 and families of other versions */
     {{EDIT_TEXT, "general.architecture", .text = "llama"}, "architecture \"llama\" is none of the supported models"},
     {{EDIT_TEXT, "general.architecture", .text = "glm-dsa"}, "is a GLM-5 model, which this version does not run"},
-    {{EDIT_TEXT, "general.architecture", .text = "qwen4exp"}, "is a Qwen 3.8 model"},
+    {{EDIT_TEXT, "general.architecture", .text = "qwen4exp"}, "qwen4exp.ple.layer_multipliers is missing"},
     {{EDIT_TEXT, "general.architecture", .text = "deepseek41"}, "is a DeepSeek V4.1 model"},
     {{EDIT_NAME, "blk.1.attn_sinks.weight", .text = "blk.1.engram_kv.weight"}, "is a DeepSeek V4.1 model"},
     {{EDIT_TEXT, "general.architecture", .text = "deepseek4-mtp"}, "is a draft; give it next to a language model"},

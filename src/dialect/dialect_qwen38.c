@@ -1,0 +1,488 @@
+/* Qwen3.8 Flash Next (spec dialects 10, qwen38 1, 2.2): canonical names, shapes, parameters and what replaces them.
+ * Canonical names are those of llama.cpp. A draft block behind the trunk is bound with it. */
+#include "dialect/dialect_family.h"
+
+/* ---- what shapes say */
+
+static int64_t int_key(const struct canonical *c, const char *key)
+{
+    return canonical_int(c, key);
+}
+
+static bool say(int64_t value, double *v)
+{
+    *v = (double)value;
+    return value > 0;
+}
+
+/* The first block that has a tensor, among all that are bound; -1: none. */
+static int first_with(const struct canonical *c, const char *stem)
+{
+    for (int l = 0; l < canonical_n_blocks(c); l++)
+        if (dialect_ne(c, l, stem, 0) > 0) return l;
+    return -1;
+}
+
+static int64_t ne_of(const struct canonical *c, const char *stem, int i)
+{
+    const int l = first_with(c, stem);
+    return l < 0 ? 0 : dialect_ne(c, l, stem, i);
+}
+
+/* Kinds of blocks: by tensors; where a block has neither kind's, by its place. */
+static bool recurrent(const struct canonical *c, int l)
+{
+    if (l >= canonical_n_layers(c)) return false;
+    if (dialect_ne(c, l, "ssm_a", 0) > 0) return true;
+    if (dialect_ne(c, l, "attn_q_norm", 0) > 0) return false;
+    return (l + 1) % int_key(c, "full_attention_interval") != 0;
+}
+
+static bool attending(const struct canonical *c, int l)
+{
+    return !recurrent(c, l);
+}
+
+static bool any_indexed(const struct canonical *c)
+{
+    return first_with(c, "indexer.k_proj") >= 0 || first_with(c, "attn_q_norm") < 0;
+}
+
+static bool indexed(const struct canonical *c, int l)
+{
+    return attending(c, l) && any_indexed(c);
+}
+
+static bool remembering(const struct canonical *c, int l)
+{
+    return l == int_key(c, "ple.layers");
+}
+
+static bool drafting(const struct canonical *c, int l)
+{
+    return l >= canonical_n_layers(c);
+}
+
+static bool width(const struct canonical *c, int l, double *v)
+{
+    return say(dialect_ne(c, -1, "token_embd", 0), v);
+}
+
+static bool vocabulary(const struct canonical *c, int l, double *v)
+{
+    return say(dialect_ne(c, -1, "token_embd", 1), v);
+}
+
+static bool layers(const struct canonical *c, int l, double *v)
+{
+    return say(canonical_n_layers(c), v);
+}
+
+static bool drafts(const struct canonical *c, int l, double *v)
+{
+    *v = canonical_n_blocks(c) - canonical_n_layers(c);
+    return true;
+}
+
+static bool head_width(const struct canonical *c, int l, double *v)
+{
+    return say(ne_of(c, "attn_q_norm", 0), v);
+}
+
+static bool heads(const struct canonical *c, int l, double *v)
+{
+    return say(ne_of(c, "attn_q", 1) / (2 * int_key(c, "attention.key_length")), v);
+}
+
+static bool kv_heads(const struct canonical *c, int l, double *v)
+{
+    return say(ne_of(c, "attn_k", 1) / int_key(c, "attention.key_length"), v);
+}
+
+static bool value_heads(const struct canonical *c, int l, double *v)
+{
+    return say(ne_of(c, "ssm_a", 0), v);
+}
+
+static bool state_width(const struct canonical *c, int l, double *v)
+{
+    return say(ne_of(c, "ssm_norm", 0), v);
+}
+
+static bool key_heads(const struct canonical *c, int l, double *v)
+{
+    const int64_t keys = ne_of(c, "attn_qkv", 1) - ne_of(c, "attn_gate", 1);
+    return say(keys / (2 * int_key(c, "ssm.state_size")), v);
+}
+
+static bool inner_width(const struct canonical *c, int l, double *v)
+{
+    return say(int_key(c, "ssm.time_step_rank") * int_key(c, "ssm.state_size"), v);
+}
+
+static bool taps(const struct canonical *c, int l, double *v)
+{
+    return say(ne_of(c, "ssm_conv1d", 0), v);
+}
+
+static bool streams(const struct canonical *c, int l, double *v)
+{
+    return say(ne_of(c, "hc_attn_inject", 1), v);
+}
+
+static bool rank(const struct canonical *c, int l, double *v)
+{
+    return say(ne_of(c, "hc_attn_down", 1), v);
+}
+
+static bool index_width(const struct canonical *c, int l, double *v)
+{
+    return say(ne_of(c, "indexer.k_norm", 0), v);
+}
+
+static bool index_heads(const struct canonical *c, int l, double *v)
+{
+    const int64_t w = int_key(c, "attention.indexer.key_length");
+    return w > 0 && say(ne_of(c, "indexer.q_proj", 1) / w, v);
+}
+
+static bool experts(const struct canonical *c, int l, double *v)
+{
+    return say(dialect_ne(c, l, "ffn_gate_inp", 1), v);
+}
+
+static bool expert_width(const struct canonical *c, int l, double *v)
+{
+    return say(dialect_ne(c, l, "ffn_up_exps", 1), v);
+}
+
+static bool shared_width(const struct canonical *c, int l, double *v)
+{
+    return say(ne_of(c, "ffn_gate_shexp", 1), v);
+}
+
+static bool memory_layer(const struct canonical *c, int l, double *v)
+{
+    *v = first_with(c, "ple_key");
+    return *v >= 0;
+}
+
+static bool memory_taps(const struct canonical *c, int l, double *v)
+{
+    return say(ne_of(c, "ple_conv1d", 0), v);
+}
+
+static bool row_width(const struct canonical *c, int l, double *v)
+{
+    return say(dialect_ne(c, -1, "per_layer_token_embd", 0), v);
+}
+
+static bool gram(const struct canonical *c, int l, double *v)
+{
+    int n;
+    canonical_array(c, "ple.layer_multipliers", &n);
+    return say(n, v);
+}
+
+static int64_t gram_heads(const struct canonical *c, int l)
+{
+    return int_key(c, "embedding_length") / int_key(c, "embedding_length_per_layer_input");
+}
+
+static bool heads_per_gram(const struct canonical *c, int l, double *v)
+{
+    const int64_t orders = int_key(c, "ple.ngram_size") - 1;
+    return orders > 0 && say(gram_heads(c, 0) / orders, v);
+}
+
+/* ---- parameters */
+
+static const struct key_row keys[] = {
+    {"nextn_predict_layers", KEY_INT, 0, "0 1", .derive = drafts, .from = "tensors"},
+    {"block_count", KEY_INT, 0, "1..4096", .derive = layers, .from = "blocks"},
+    {"embedding_length", KEY_INT, 0, "1..16777216", .derive = width, .from = "token_embd"},
+    {"vocab_size", KEY_INT, 0, "1..16777216", .derive = vocabulary, .from = "token_embd"},
+    {"context_length", KEY_INT, 0, "1..16777216", .rule = RULE_ANY, .constant = {262144}},
+    {"full_attention_interval", KEY_INT, 0, "1..4096", .rule = RULE_QUIET, .constant = {4}},
+    {"attention.key_length", KEY_INT, 0, "1..65536", .derive = head_width, .from = "attn_q_norm"},
+    {"attention.value_length", KEY_INT, 0, "1..65536", .derive = head_width, .from = "attn_q_norm"},
+    {"attention.head_count", KEY_INT, 0, "1..65536", .derive = heads, .from = "attn_q"},
+    {"attention.head_count_kv", KEY_INT, KEY_PER_LAYER, "0..65536", .derive = kv_heads, .from = "attn_k"},
+    {"rope.dimension_count", KEY_INT, 0, "2..65536", .rule = RULE_PUBLISHED, .constant = {64}},
+    {"rope.freq_base", KEY_FLOAT, 0, "1..1e15", .rule = RULE_ANY, .constant = {1e7}},
+    {"rope.scaling.factor", KEY_FLOAT, 0, "1..1e6", .rule = RULE_QUIET, .constant = {1}},
+    {"rope.scaling.original_context_length", KEY_INT, 0, "0..16777216", .rule = RULE_QUIET},
+    {"attention.layer_norm_rms_epsilon", KEY_FLOAT, 0, "0..0.1", .rule = RULE_ANY, .constant = {1e-6}},
+    {"ssm.time_step_rank", KEY_INT, 0, "1..65536", .derive = value_heads, .from = "ssm_a"},
+    {"ssm.state_size", KEY_INT, 0, "1..65536", .derive = state_width, .from = "ssm_norm"},
+    {"ssm.group_count", KEY_INT, 0, "1..65536", .derive = key_heads, .from = "attn_qkv"},
+    {"ssm.inner_size", KEY_INT, 0, "1..16777216", .derive = inner_width, .from = "ssm_a"},
+    {"ssm.conv_kernel", KEY_INT, 0, "1..64", .derive = taps, .from = "ssm_conv1d"},
+    {"hyper_connection.count", KEY_INT, 0, "2..64", .derive = streams, .from = "hc_attn_inject"},
+    {"hyper_connection.low_rank", KEY_INT, 0, "1..16777216", .derive = rank, .from = "hc_attn_down"},
+    {"attention.indexer.key_length", KEY_INT, 0, "1..65536", .derive = index_width, .from = "indexer.k_norm",
+     .needed = any_indexed},
+    {"attention.indexer.head_count", KEY_INT, 0, "1..65536", .derive = index_heads, .from = "indexer.q_proj",
+     .needed = any_indexed},
+    {"attention.indexer.top_k", KEY_INT, 0, "1..16777216", .rule = RULE_PUBLISHED, .constant = {2048},
+     .needed = any_indexed},
+    {"attention.compress_ratios", KEY_INT, KEY_PER_LAYER, "0..65536", .rule = RULE_ANY, .constant = {4},
+     .needed = any_indexed},
+    {"expert_count", KEY_INT, KEY_PER_LAYER, "1..65536", .derive = experts, .from = "ffn_gate_inp"},
+    {"expert_used_count", KEY_INT, KEY_PER_LAYER | KEY_WINS, "1..65536", .rule = RULE_PUBLISHED, .constant = {10}},
+    {"expert_feed_forward_length", KEY_INT, KEY_PER_LAYER, "1..16777216", .derive = expert_width,
+     .from = "ffn_up_exps"},
+    {"expert_shared_feed_forward_length", KEY_INT, 0, "1..16777216", .derive = shared_width, .from = "ffn_gate_shexp"},
+    {"expert_weights_norm", KEY_BOOL, 0, "1", .rule = RULE_QUIET, .constant = {1}},
+    {"expert_gating_func", KEY_INT, 0, "1", .rule = RULE_QUIET, .constant = {1}},
+    {"ple.layers", KEY_INT, KEY_PER_LAYER, "0..4095", .derive = memory_layer, .from = "ple_key"},
+    {"ple.ngram_size", KEY_INT, 0, "2..8", .derive = gram, .from = "ple.layer_multipliers"},
+    {"embedding_length_per_layer_input", KEY_INT, 0, "1..65536", .derive = row_width, .from = "per_layer_token_embd"},
+    {"ple.heads_per_ngram", KEY_INT, 0, "1..65536", .derive = heads_per_gram, .from = "per_layer_token_embd"},
+    {"ple.conv_kernel", KEY_INT, 0, "1..64", .derive = memory_taps, .from = "ple_conv1d"},
+    {"ple.eos_token_id", KEY_INT, 0, "0..16777215", .rule = RULE_PUBLISHED, .constant = {248044}},
+};
+
+/* Lists that tell of no layer. Hash constants cannot be derived: a model without them is refused. */
+static const struct array_row arrays[] = {
+    {"ple.layer_multipliers"},
+    {"ple.head_offsets"},
+    {"ple.head_vocab_sizes"},
+    {"rope.dimension_sections", .optional = true},
+};
+
+/* ---- tensors (spec qwen38 2.2) */
+
+static int64_t conv_width(const struct canonical *c, int l)
+{
+    return (2 * int_key(c, "ssm.group_count") + int_key(c, "ssm.time_step_rank")) * int_key(c, "ssm.state_size");
+}
+
+/* Rows of down matrices may be padded to whole blocks of 256. */
+static int64_t down_width(const struct canonical *c, int l)
+{
+    const int64_t F = canonical_int_at(c, "expert_feed_forward_length", l), padded = (F + 255) / 256 * 256;
+    return dialect_ne(c, l, "ffn_down_exps", 0) == padded ? padded : F;
+}
+
+static int64_t table_rows(const struct canonical *c, int l)
+{
+    return dialect_ne(c, -1, "per_layer_token_embd", 1);
+}
+
+static const struct tensor_dim dims[] = {
+    {"V", "vocab_size", NULL},
+    {"E", "embedding_length", NULL},
+    {"H", "attention.head_count", NULL},
+    {"G", "attention.head_count_kv", NULL},
+    {"D", "attention.key_length", NULL},
+    {"Hv", "ssm.time_step_rank", NULL},
+    {"Dl", "ssm.state_size", NULL},
+    {"Kc", "ssm.conv_kernel", NULL},
+    {"cd", NULL, conv_width},
+    {"hc", "hyper_connection.count", NULL},
+    {"rho", "hyper_connection.low_rank", NULL},
+    {"Hi", "attention.indexer.head_count", NULL},
+    {"Di", "attention.indexer.key_length", NULL},
+    {"X", "expert_count", NULL},
+    {"F", "expert_feed_forward_length", NULL},
+    {"Fp", NULL, down_width},
+    {"Fs", "expert_shared_feed_forward_length", NULL},
+    {"W", "embedding_length_per_layer_input", NULL},
+    {"rows", NULL, table_rows},
+    {"Kp", "ple.conv_kernel", NULL},
+};
+
+#define OWN    SCOPE_MODEL
+#define BLOCK  SCOPE_BLOCK
+#define VECTOR .class = CLASS_VECTOR, .flags = TENSOR_SMALL
+#define GAIN   .class = CLASS_VECTOR, .flags = TENSOR_SMALL | TENSOR_FOLDED
+#define MATRIX .class = CLASS_PLAIN
+#define MIXER  .class = CLASS_HYPER
+
+static const struct tensor_row tensors[] = {
+    {"token_embd", "E V", OWN, .class = CLASS_EDGE},
+    {"per_layer_token_embd", "W rows", OWN, .class = CLASS_PLAIN, .flags = TENSOR_TABLE,
+     .also = {{"ple_ngram_embd", NULL}}},
+    {"output", "E V", OWN, .class = CLASS_EDGE, .flags = TENSOR_OPTIONAL},
+    {"output_hc_norm", "hc*E", OWN, GAIN},
+    {"output_hc_down", "hc*E rho", OWN, MIXER},
+    {"output_hc_up", "rho hc*E", OWN, MIXER},
+    {"hc_attn_norm", "hc*E", BLOCK, GAIN},
+    {"hc_attn_down", "hc*E rho", BLOCK, MIXER},
+    {"hc_attn_up", "rho hc*E", BLOCK, MIXER},
+    {"hc_attn_inject", "hc*E hc", BLOCK, .class = CLASS_HYPER, .flags = TENSOR_SMALL},
+    {"hc_ffn_norm", "hc*E", BLOCK, GAIN},
+    {"hc_ffn_down", "hc*E rho", BLOCK, MIXER},
+    {"hc_ffn_up", "rho hc*E", BLOCK, MIXER},
+    {"hc_ffn_inject", "hc*E hc", BLOCK, .class = CLASS_HYPER, .flags = TENSOR_SMALL},
+    {"attn_qkv", "E cd", BLOCK, MATRIX, .when = recurrent},
+    {"attn_gate", "E Hv*Dl", BLOCK, MATRIX, .when = recurrent},
+    {"ssm_conv1d", "Kc cd", BLOCK, VECTOR, .when = recurrent},
+    {"ssm_dt", "Hv", BLOCK, VECTOR, .when = recurrent, .suffix = ".bias"},
+    {"ssm_a", "Hv", BLOCK, VECTOR, .when = recurrent, .suffix = ""},
+    {"ssm_beta", "E Hv", BLOCK, MATRIX, .when = recurrent},
+    {"ssm_alpha", "E Hv", BLOCK, MATRIX, .when = recurrent},
+    {"ssm_norm", "Dl", BLOCK, VECTOR, .when = recurrent},
+    {"ssm_out", "Hv*Dl E", BLOCK, MATRIX, .when = recurrent},
+    {"attn_q", "E 2*H*D", BLOCK, MATRIX, .when = attending},
+    {"attn_k", "E G*D", BLOCK, MATRIX, .when = attending},
+    {"attn_v", "E G*D", BLOCK, MATRIX, .when = attending},
+    {"attn_output", "H*D E", BLOCK, MATRIX, .when = attending},
+    {"attn_q_norm", "D", BLOCK, VECTOR, .when = attending},
+    {"attn_k_norm", "D", BLOCK, VECTOR, .when = attending},
+    {"indexer.q_proj", "E Hi*Di", BLOCK, .class = CLASS_INDEX, .when = indexed},
+    {"indexer.k_proj", "E Di", BLOCK, .class = CLASS_INDEX, .when = indexed},
+    {"indexer.q_norm", "Di", BLOCK, VECTOR, .when = indexed},
+    {"indexer.k_norm", "Di", BLOCK, VECTOR, .when = indexed},
+    {"ple_key", "E hc*E", BLOCK, MATRIX, .when = remembering},
+    {"ple_value", "E E", BLOCK, MATRIX, .when = remembering},
+    {"ple_norm_key", "hc*E", BLOCK, GAIN, .when = remembering},
+    {"ple_norm_query", "hc*E", BLOCK, GAIN, .when = remembering},
+    {"ple_norm_conv", "hc*E", BLOCK, GAIN, .when = remembering},
+    {"ple_conv1d", "Kp hc*E", BLOCK, VECTOR, .when = remembering},
+    {"ffn_gate_inp", "E X", BLOCK, .class = CLASS_ROUTER, .flags = TENSOR_SMALL},
+    {"ffn_gate_exps", "E F X", BLOCK, .class = CLASS_EXPERT},
+    {"ffn_up_exps", "E F X", BLOCK, .class = CLASS_EXPERT},
+    {"ffn_down_exps", "Fp E X", BLOCK, .class = CLASS_EXPERT},
+    {"ffn_gate_inp_shexp", "E", BLOCK, .class = CLASS_ROUTER, .flags = TENSOR_SMALL},
+    {"ffn_gate_shexp", "E Fs", BLOCK, MATRIX},
+    {"ffn_up_shexp", "E Fs", BLOCK, MATRIX},
+    {"ffn_down_shexp", "Fs E", BLOCK, MATRIX},
+    {"nextn.eh_proj", "2*E E", BLOCK, MATRIX, .when = drafting},
+    {"nextn.enorm", "E", BLOCK, VECTOR, .when = drafting},
+    {"nextn.hnorm", "hc*E", BLOCK, GAIN, .when = drafting},
+    {"nextn.hc_head_norm", "hc*E", BLOCK, GAIN, .when = drafting},
+    {"nextn.hc_head_down", "hc*E rho", BLOCK, MIXER, .when = drafting},
+    {"nextn.hc_head_up", "rho hc*E", BLOCK, MIXER, .when = drafting},
+};
+
+static const struct tensor_split splits[] = {{"ffn_gate_up_exps", {"ffn_gate_exps", "ffn_up_exps"}}};
+
+/* ---- relations */
+
+static int check_divides(const struct canonical *c, const char *key, const char *of, struct err *e)
+{
+    const int64_t n = int_key(c, key), all = int_key(c, of);
+    if (n > 0 && all % n == 0) return 0;
+    return dialect_refuse_value(c, e, key, n, "a divisor of %s, which is %lld", of, (long long)all);
+}
+
+static int check_rotation(const struct canonical *c, struct err *e)
+{
+    const int64_t Rn = int_key(c, "rope.dimension_count"), D = int_key(c, "attention.key_length");
+    const int64_t Di = any_indexed(c) ? int_key(c, "attention.indexer.key_length") : D, most = Di < D ? Di : D;
+    if (Rn % 2 == 0 && Rn <= most) return 0;
+    return dialect_refuse_value(c, e, "rope.dimension_count", Rn, "an even number up to %lld, the least head width",
+                                (long long)most);
+}
+
+/* Rows are counted in an int. */
+static int check_widths(const struct canonical *c, struct err *e)
+{
+    const int64_t E = int_key(c, "embedding_length"), hc = int_key(c, "hyper_connection.count");
+    const int64_t H = int_key(c, "attention.head_count"), D = int_key(c, "attention.key_length");
+    if (E > INT32_MAX / hc) return dialect_refuse_value(c, e, "embedding_length", E, "widths below 2^31 / streams");
+    if (H > INT32_MAX / (2 * D)) return dialect_refuse_value(c, e, "attention.head_count", H, "fewer of this width");
+    if (conv_width(c, 0) > INT32_MAX / 4)
+        return dialect_refuse_value(c, e, "ssm.time_step_rank", int_key(c, "ssm.time_step_rank"),
+                                    "fewer of this width");
+    return 0;
+}
+
+static int check_blocks(const struct canonical *c, struct err *e)
+{
+    const int64_t q = int_key(c, "attention.compress_ratios"), B = int_key(c, "attention.indexer.top_k");
+    if (!any_indexed(c)) return 0;
+    for (int l = 0; l < canonical_n_layers(c); l++)
+        if (attending(c, l) && canonical_int_at(c, "attention.compress_ratios", l) != q)
+            return dialect_refuse_value(c, e, "attention.compress_ratios",
+                                        canonical_int_at(c, "attention.compress_ratios", l),
+                                        "%lld, as in the other attention blocks", (long long)q);
+    if (q < 1) return dialect_refuse_value(c, e, "attention.compress_ratios", q, "1 or more where an indexer selects");
+    if (B < q) return dialect_refuse_value(c, e, "attention.indexer.top_k", B, "%lld or more, a block", (long long)q);
+    return 0;
+}
+
+static int check_list(const struct canonical *c, const char *key, int64_t want, struct err *e)
+{
+    int n;
+    canonical_array(c, key, &n);
+    if (n == want) return 0;
+    return err_set(e, ERR_MODEL, "%s has %d entries; %lld are needed", key, n, (long long)want);
+}
+
+/* Every head's rows lie in the table, and a row index in 32 bits. */
+static int check_heads(const struct canonical *c, struct err *e)
+{
+    int n, m;
+    const uint64_t *off = canonical_array(c, "ple.head_offsets", &n);
+    const uint64_t *size = canonical_array(c, "ple.head_vocab_sizes", &m);
+    const uint64_t rows = (uint64_t)table_rows(c, 0);
+    for (int h = 0; h < n; h++) {
+        if (size[h] == 0) return err_set(e, ERR_MODEL, "ple.head_vocab_sizes[%d] = 0: a head needs rows", h);
+        if (size[h] > UINT32_MAX || off[h] > UINT32_MAX)
+            return err_set(e, ERR_MODEL, "ple.head_offsets[%d] = %llu with %llu rows: rows are counted in 32 bits", h,
+                           (unsigned long long)off[h], (unsigned long long)size[h]);
+        if (off[h] + size[h] > rows)
+            return err_set(e, ERR_MODEL,
+                           "per_layer_token_embd.weight has %llu rows; head %d of the n-gram hash needs %llu",
+                           (unsigned long long)rows, h, (unsigned long long)(off[h] + size[h]));
+    }
+    return 0;
+}
+
+static int check_memory(const struct canonical *c, struct err *e)
+{
+    const int64_t lp = int_key(c, "ple.layers"), Np = gram_heads(c, 0), orders = int_key(c, "ple.ngram_size") - 1;
+    int rc = check_divides(c, "embedding_length_per_layer_input", "embedding_length", e);
+    if (rc) return rc;
+    if (lp >= canonical_n_layers(c) || !recurrent(c, (int)lp))
+        return dialect_refuse_value(c, e, "ple.layers", lp, "a recurrent block");
+    if (Np != orders * int_key(c, "ple.heads_per_ngram"))
+        return dialect_refuse_value(c, e, "ple.heads_per_ngram", int_key(c, "ple.heads_per_ngram"),
+                                    "%lld heads in all, %lld n-gram orders", (long long)Np, (long long)orders);
+    if (!canonical_has_file(c)) return 0;
+    rc = check_list(c, "ple.layer_multipliers", orders + 1, e);
+    if (rc == 0) rc = check_list(c, "ple.head_offsets", Np, e);
+    if (rc == 0) rc = check_list(c, "ple.head_vocab_sizes", Np, e);
+    return rc ? rc : check_heads(c, e);
+}
+
+static int validate(const struct canonical *c, const struct canonical_options *opt, struct err *e)
+{
+    int rc = check_widths(c, e);
+    if (rc == 0) rc = check_divides(c, "attention.head_count_kv", "attention.head_count", e);
+    if (rc == 0) rc = check_divides(c, "ssm.group_count", "ssm.time_step_rank", e);
+    if (rc == 0) rc = check_rotation(c, e);
+    if (rc == 0) rc = check_blocks(c, e);
+    return rc ? rc : check_memory(c, e);
+}
+
+const struct family_table dialect_qwen38 = {
+    .id = CANONICAL_QWEN38,
+    .name = "Qwen3.8 Flash Next",
+    .short_name = "qwen4exp",
+    .prefix = {"qwen4exp", "qwen4-exp", "qwen4_exp"},
+    .published = {{"Qwen3.8 Flash Next", 2560, 48}},
+    .tensors = tensors,
+    .n_tensors = sizeof tensors / sizeof *tensors,
+    .splits = splits,
+    .n_splits = sizeof splits / sizeof *splits,
+    .dims = dims,
+    .n_dims = sizeof dims / sizeof *dims,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .arrays = arrays,
+    .n_arrays = sizeof arrays / sizeof *arrays,
+    .binds_draft = true,
+    .key_width = "embedding_length",
+    .key_layers = "block_count",
+    .key_draft = "nextn_predict_layers",
+    .pre = {"qwen35", "qwen2"},
+    .eos = "<|im_end|>",
+    .router = "ffn_gate_inp",
+    .experts = "expert_count",
+    .used = "expert_used_count",
+    .validate = validate,
+};

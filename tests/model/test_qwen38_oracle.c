@@ -1,0 +1,85 @@
+/* The judge against an independent float64 implementation of Qwen3.8: whole models, every position, stored rows as they
+ * are and in F16. */
+#include "../support/model_run.h"
+#include "../support/synth_qwen38.h"
+#include "../support/temp_files.h"
+#include "base/mem.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+/* Logits [n_ids][V] without rounding, the same with F16 rows, then those of the draft block [n_ids - 1][V]. */
+static float *golden_read(const struct qwen38_case *c)
+{
+    char path[256];
+    char *data;
+    size_t n;
+    struct err e = {0};
+    const size_t rows = (size_t)(2 * c->n_ids + (c->shape.draft ? c->n_ids - 1 : 0));
+    snprintf(path, sizeof path, "tests/golden/qwen38_%s.bin", c->name);
+    if (file_read(path, 1 << 24, &data, &n, &e)) fail_msg("%s", e.msg);
+    assert_int_equal(n, rows * (size_t)c->shape.V * sizeof(float));
+    return (float *)(void *)data;
+}
+
+/* Largest |difference| over largest |logit| of a position; the worst position. */
+static double worst_position(const double *got, const float *want, int n_pos, int V)
+{
+    double most = 0;
+    for (int t = 0; t < n_pos; t++) {
+        double diff = 0, top = 0;
+        for (int i = t * V; i < (t + 1) * V; i++) {
+            diff = fmax(diff, fabs(got[i] - (double)want[i]));
+            top = fmax(top, fabs((double)want[i]));
+        }
+        most = fmax(most, diff / top);
+    }
+    return most;
+}
+
+static void compare(int i, bool rounded)
+{
+    const struct qwen38_case c = qwen38_case_at(i);
+    const size_t values = (size_t)c.n_ids * (size_t)c.shape.V;
+    char path[TEMP_PATH];
+    struct err e = {0};
+    int32_t ids[4096];
+    struct model_run r;
+    temp_file(path);
+    if (synth_qwen38_write(path, &c.shape, &e)) fail_msg("%s", e.msg);
+    qwen38_case_ids(&c, ids);
+    float *want = golden_read(&c);
+    double *got = mem_alloc(values * sizeof *got);
+    model_run_open(&r, path, &(struct model_run_options){.backend = "ref", .kv_sim_off = !rounded});
+    model_run_all(&r, ids, c.n_ids, 33, got);
+    const double d = worst_position(got, want + (rounded ? values : 0), c.n_ids, c.shape.V);
+    print_message("%-12s rows %s: max |d logit| / max |logit| = %.2e\n", c.name, rounded ? "F16" : "as they are", d);
+    assert_true(d <= 2e-6);
+    model_run_close(&r);
+    mem_free(got);
+    mem_free(want);
+    temp_remove(path);
+}
+
+static void ref_equals_oracle(void **state)
+{
+    (void)state;
+    for (int i = 0; i < qwen38_case_count(); i++) compare(i, false);
+}
+
+static void ref_equals_oracle_with_f16_rows(void **state)
+{
+    (void)state;
+    for (int i = 0; i < qwen38_case_count(); i++) compare(i, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ref_equals_oracle),
+        cmocka_unit_test(ref_equals_oracle_with_f16_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
