@@ -53,6 +53,7 @@ struct ds4_options {
     bool report_only;      /* for ds4_engine_report: opened even if memory is short, nothing is computed, no sessions */
     bool headers_only;     /* with report_only: no weight is read at all, so damage inside them stays unseen */
     bool kv_sim_off;       /* no FP8/FP4 rounding of stored rows: they are kept in F32 */
+    bool draft;            /* use a draft block inside the file, if there is one, for ds4_session_propose */
     enum ds4_effort effort;
     /* Level 0 (error) to 3 (debug); NULL: warnings on stderr. A process has one log: that of the engine opened last,
      * until it closes. */
@@ -183,6 +184,15 @@ void ds4_session_cancel(ds4_session *s);
  * every row. Then exactly one commit keeps the first n_keep (0..n) of them. */
 int ds4_session_draft(ds4_session *s, const int32_t *tokens, int n, float *logits, struct ds4_error *e);
 int ds4_session_commit(ds4_session *s, int n_keep, struct ds4_error *e);
+
+struct ds4_sampling;
+/* Guesses of the model's draft block for the tokens behind `token`, which comes next and is not evaluated yet: up to n,
+ * drawn as ds4_sample will draw from the true logits at these positions, so that good guesses are met at any
+ * temperature. Nothing changes in the session. Returns their number (0: the engine has no draft block, or the session
+ * no history), or an error. To use them: draft [token, guesses], sample row after row, and commit up to the first row
+ * whose sample is not the next guess: the tokens are those of plain decoding. */
+int ds4_session_propose(ds4_session *s, int32_t token, const struct ds4_sampling *p, int n, int32_t *guess,
+                        struct ds4_error *e);
 
 /* Snapshot in memory: everything a session needs to go on, for an engine of the same model file, backend and options.
  */

@@ -46,6 +46,7 @@ static int options_take(struct ds4_engine *g, const struct ds4_options *o, struc
     g->isa = "";
     g->effort = o->effort;
     g->kv_sim_off = o->kv_sim_off;
+    g->draft = o->draft;
     g->page_weights = o->page_weights;
     g->report_only = o->report_only;
     g->prefill_chunk = or_default(o->prefill_chunk, PREFILL_CHUNK);
@@ -106,7 +107,7 @@ static int family_bind(struct ds4_engine *g, struct err *e)
     g->family = family_of(canonical_family(g->canonical));
     if (!g->family) return err_set(e, ERR_MODEL, "this build has no such model family");
     const struct plan plan = {.dev = g->dev};
-    const struct bind_options bo = {.kv_sim_off = g->kv_sim_off, .draft_max = DRAFT_MAX};
+    const struct bind_options bo = {.kv_sim_off = g->kv_sim_off, .draft_max = DRAFT_MAX, .draft = g->draft};
     const int rc = engine_text_open(g, e);
     return rc ? rc : g->family->bind(g->canonical, &plan, &bo, &g->model, e);
 }

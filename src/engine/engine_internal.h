@@ -179,7 +179,7 @@ struct ds4_engine {
     char backend[8];
     const char *isa; /* "" where the backend has no kernel sets */
     enum ds4_effort effort;
-    bool kv_sim_off, page_weights, report_only;
+    bool kv_sim_off, draft, page_weights, report_only;
     int n_layers, n_vocab, prefill_chunk;
     uint64_t anchor_bytes;
     uint64_t identity;    /* of the model, whatever computes it */
@@ -209,6 +209,12 @@ int engine_error(struct ds4_error *e, const struct err *err);
 
 /* Tokenizer of the canonical model, and whether the family's chat frame can be written with it. */
 int engine_text_open(struct ds4_engine *g, struct err *e);
+
+/* True if a draft block is bound. */
+static inline bool engine_has_draft(const struct ds4_engine *g)
+{
+    return g->family->has_draft && g->family->has_draft(g->model);
+}
 
 /* Largest context of a session. */
 int engine_ctx_max(const struct ds4_engine *g);

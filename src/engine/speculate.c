@@ -46,6 +46,43 @@ int ds4_session_draft(ds4_session *s, const int32_t *tokens, int n, float *logit
     return 0;
 }
 
+/* ---------------------------------------------------------------- guesses */
+
+/* Guess number i of those behind the tokens that lead to it. */
+static int guess_one(ds4_session *s, int32_t token, int i, struct err *e)
+{
+    struct ds4_engine *g = s->engine;
+    const struct guess a = {
+        .stream = g->stream, .scratch = g->scratch, .token = token, .index = i, .logits = g->logits};
+    int rc = g->family->guess(g->model, s->state, &a, e);
+    if (rc == 0) g->dev->op->read_f32(g->stream, g->logits, 0, 1, s->draft_logits);
+    if (rc == 0) rc = dev_error(g->stream, e);
+    dev_clear(g->stream);
+    if (rc == 0 && g->canonical && canonical_damaged(g->canonical, e)) rc = e->code ? e->code : ERR_IO;
+    return rc;
+}
+
+int ds4_session_propose(ds4_session *s, int32_t token, const struct ds4_sampling *p, int n, int32_t *guess,
+                        struct ds4_error *e)
+{
+    struct err err = {0};
+    const int room = s->ctx - s->length - 1;
+    int rc = session_idle(s, &err);
+    if (rc == 0) rc = session_check_tokens(s, &token, 1, &err);
+    if (rc) return engine_error(e, &err);
+    if (!engine_has_draft(s->engine) || s->length == 0) return 0;
+    if (n > DRAFT_MAX - 1) n = DRAFT_MAX - 1;
+    if (n > room) n = room;
+    for (int i = 0; i < n; i++) {
+        rc = guess_one(s, i ? guess[i - 1] : token, i, &err);
+        if (rc) return engine_error(e, &err);
+        guess[i] = ds4_sample(s->draft_logits, s->engine->n_vocab, p, (uint64_t)s->length + 1 + (uint64_t)i);
+    }
+    return n > 0 ? n : 0;
+}
+
+/* ---------------------------------------------------------------- keeping */
+
 /* Rows from the draft's row `from` on up to one behind which a rewind point is wanted, at most to n_keep. */
 static int next_border(const struct ds4_session *s, int from, int n_keep)
 {

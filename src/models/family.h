@@ -43,6 +43,15 @@ struct step {
     const struct taps *taps; /* NULL: none */
 };
 
+/* One guess of a draft block: of the token behind `token`, which follows the history and index guesses before it. */
+struct guess {
+    struct dev_stream *stream;
+    void *scratch; /* holds what guess index - 1 left, if index > 0 */
+    int32_t token;
+    int index;              /* below draft_max */
+    struct dev_buf *logits; /* row 0 */
+};
+
 struct family {
     const char *name;
 
@@ -84,6 +93,11 @@ struct family {
     /* The first n rows of a segment become history. n = 0 drops them and cannot fail; bulk segments: 0 or all. Others
      * may be committed again with a larger n. On error the history is as before the call. */
     int (*commit)(const void *model, struct step *s, int segment, int n, struct err *e);
+
+    /* Guesses by a draft block (bind_options.draft): logits of what a guess is drawn from. The state's history, of one
+     * token at least, stays as it is. NULL: the family has no draft. */
+    bool (*has_draft)(const void *model);
+    int (*guess)(const void *model, void *state, const struct guess *a, struct err *e);
 
     /* Back to pos without help, where the state still holds what pos needs; false: it does not. */
     bool (*rewind)(void *state, int pos);

@@ -75,11 +75,60 @@ static void ref_equals_oracle_with_f16_rows(void **state)
     for (int i = 0; i < qwen38_case_count(); i++) compare(i, true);
 }
 
+/* Logits of the draft's guess for the token behind `next`, which follows the history. */
+static void draft_logits(struct model_run *r, int32_t next, double *logits)
+{
+    struct err e = {0};
+    const struct guess a = {.stream = r->stream, .scratch = r->scratch, .token = next, .logits = r->logits};
+    if (r->family->guess(r->model, r->state, &a, &e)) fail_msg("%s", e.msg);
+    r->dev->op->read_f64(r->stream, r->logits, 0, 1, logits);
+}
+
+/* Behind every chunk: what the draft block says of the true next token. */
+static void draft_compare(int chunk)
+{
+    const struct qwen38_case c = qwen38_case_at(qwen38_case_count() - 1);
+    const size_t V = (size_t)c.shape.V, behind = 2 * (size_t)c.n_ids * V;
+    char path[TEMP_PATH];
+    struct err e = {0};
+    int32_t ids[4096];
+    struct model_run r;
+    double worst = 0, *got = mem_alloc(V * sizeof *got);
+    temp_file(path);
+    assert_true(c.shape.draft);
+    if (synth_qwen38_write(path, &c.shape, &e)) fail_msg("%s", e.msg);
+    qwen38_case_ids(&c, ids);
+    float *want = golden_read(&c);
+    model_run_open(&r, path, &(struct model_run_options){.backend = "ref", .kv_sim_off = true, .draft = true});
+    assert_true(r.family->has_draft(r.model));
+    for (int at = 0; at + chunk < c.n_ids; at += chunk) {
+        model_run_all(&r, ids + at, chunk, chunk, NULL);
+        const int row = at + chunk - 1; /* made of the streams at this position and the token behind */
+        draft_logits(&r, ids[row + 1], got);
+        worst = fmax(worst, worst_position(got, want + behind + (size_t)row * V, 1, c.shape.V));
+    }
+    print_message("%-12s guesses, chunks of %d: max |d logit| / max |logit| = %.2e\n", c.name, chunk, worst);
+    assert_true(worst <= 2e-6);
+    model_run_close(&r);
+    mem_free(got);
+    mem_free(want);
+    temp_remove(path);
+}
+
+static void draft_equals_oracle(void **state)
+{
+    (void)state;
+    draft_compare(1);
+    draft_compare(5);
+    draft_compare(40);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ref_equals_oracle),
         cmocka_unit_test(ref_equals_oracle_with_f16_rows),
+        cmocka_unit_test(draft_equals_oracle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,8 +45,11 @@ static void prompt_close(struct trial *p)
 static void run_open(struct trial *p, struct model_run *r, const char *backend, int threads, bool rounded)
 {
     model_run_open(r, p->path,
-                   &(struct model_run_options){
-                       .backend = backend, .threads = threads, .kv_sim_off = !rounded, .rows_max = MOST_IDS});
+                   &(struct model_run_options){.backend = backend,
+                                               .threads = threads,
+                                               .kv_sim_off = !rounded,
+                                               .draft = p->c.shape.draft,
+                                               .rows_max = MOST_IDS});
 }
 
 static void run_chunks(struct trial *p, const char *backend, int threads, bool rounded, int chunk, double *logits)

@@ -39,7 +39,7 @@ void model_run_open(struct model_run *r, const char *path, const struct model_ru
     r->family = family_of(canonical_family(r->canonical));
     const struct plan plan = {.dev = r->dev};
     check(r->family->bind(r->canonical, &plan,
-                          &(struct bind_options){.kv_sim_off = o->kv_sim_off, .draft_max = r->draft_max}, &r->model,
+                          &(struct bind_options){.kv_sim_off = o->kv_sim_off, .draft_max = r->draft_max, .draft = o->draft}, &r->model,
                           &e),
           &e);
     check(r->family->scratch_create(r->model, r->rows_max, 1, &r->scratch, &e), &e);

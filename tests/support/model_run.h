@@ -22,7 +22,7 @@ struct model_run {
 struct model_run_options {
     const char *backend; /* "ref", "cpu", or "shadow": both at once, compared (shadow_device.h) */
     int threads;         /* of cpu; 0: 1 */
-    bool kv_sim_off;
+    bool kv_sim_off, draft;
     int rows_max; /* most rows of a step; 0: 64 */
     int ctx;      /* 0: 4096 */
 };

@@ -91,17 +91,29 @@ int block_state_fork(struct block_state *a, const struct block_state *b, struct 
 
 /* ---------------------------------------------------------------- steps */
 
+static bool layer_reserve(struct block_state *s, int l, int from, int to)
+{
+    const struct state_layout *of = s->of;
+    for (int i = 0; i < STATE_STORES; i++)
+        if (s->layer[l].store[i] &&
+            of->dev->op->store_reserve(s->layer[l].store[i], of->store_rows(of->model, l, i, from),
+                                       of->store_rows(of->model, l, i, to)))
+            return false;
+    return true;
+}
+
 /* Makes the rows of tokens [from, to) writable. */
 static bool stores_reserve(struct block_state *s, int from, int to)
 {
-    const struct state_layout *of = s->of;
-    for (int l = 0; l < of->layers; l++)
-        for (int i = 0; i < STATE_STORES; i++)
-            if (s->layer[l].store[i] &&
-                of->dev->op->store_reserve(s->layer[l].store[i], of->store_rows(of->model, l, i, from),
-                                           of->store_rows(of->model, l, i, to)))
-                return false;
+    for (int l = 0; l < s->of->layers; l++)
+        if (!layer_reserve(s, l, from, to)) return false;
     return true;
+}
+
+int block_state_reserve(struct block_state *s, int l, int from, int to, struct err *e)
+{
+    if (layer_reserve(s, l, from, to)) return 0;
+    return err_set(e, ERR_MEMORY, "out of memory for the rows of tokens %d to %d", from, to);
 }
 
 int block_state_prepare(struct block_state *s, const struct segment *seg, struct err *e)

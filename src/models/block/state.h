@@ -45,6 +45,8 @@ int block_state_fork(struct block_state *dst, const struct block_state *src, str
 
 /* Makes room for a segment's rows; from here on the rows of a small step may overwrite ring slots. */
 int block_state_prepare(struct block_state *s, const struct segment *seg, struct err *e);
+/* Makes rows of layer l of tokens [from, to), which no step has asked for, writable. */
+int block_state_reserve(struct block_state *s, int l, int from, int to, struct err *e);
 /* The first n rows of the segment become history; see struct family. */
 void block_state_commit(struct block_state *s, struct dev_stream *stream, const struct segment *seg, int n);
 bool block_state_rewind(struct block_state *s, int pos);

@@ -1,26 +1,9 @@
 /* Forward pass of Qwen3.8, spec qwen38 3: a list of stage calls in the order of the spec. T rows at once; every buffer
  * is [T][...] as qwen38_scratch_id says. */
-#include "models/qwen38/qwen38_internal.h"
+#include "models/qwen38/qwen38_stage.h"
 #include <math.h>
 
-/* What the stages of one layer call share. */
-struct stage {
-    const struct qwen38_model *m;
-    const struct qwen38_shape *s;
-    struct step *step;
-    struct dev_stream *st;
-    const struct dev_ops *op;
-    struct qwen38_scratch *y;
-    struct dev_buf *const *b; /* of the scratch */
-    struct linear_input *in;
-    struct dev_buf *streams;
-    const struct rows *rows; /* the step's, or the draft's */
-    int T, l;
-    const struct qwen38_layer *w;
-    const struct qwen38_layer_shape *ls;
-};
-
-static struct stage stage_begin(const struct qwen38_model *m, struct step *step, int T)
+struct stage qwen38_stage(const struct qwen38_model *m, struct step *step, int T)
 {
     struct qwen38_scratch *y = step->scratch;
     return (struct stage){.m = m,
@@ -31,12 +14,12 @@ static struct stage stage_begin(const struct qwen38_model *m, struct step *step,
                           .y = y,
                           .b = y->rows.buf,
                           .in = y->rows.input,
-                          .streams = step->carry[0],
+                          .streams = step->carry ? step->carry[0] : NULL,
                           .rows = &step->rows,
                           .T = T};
 }
 
-static void norm(const struct stage *g, struct dev_buf *x, struct dev_buf *out, const struct dev_mat *weight,
+void qwen38_norm(const struct stage *g, struct dev_buf *x, struct dev_buf *out, const struct dev_mat *weight,
                  int groups, int width, bool each)
 {
     g->op->rms_norm(g->st, &(struct rms_norm_args){.x = x,
@@ -54,8 +37,7 @@ static void rotate(const struct stage *g, struct dev_buf *x, int groups, int wid
     g->op->rope(g->st, &(struct rope_args){.x = x, .rope = g->m->rope, .groups = groups, .width = width, .n = g->T});
 }
 
-/* The product of an input's rows; they have changed since the last one if renew. */
-static void product(const struct stage *g, enum qwen38_input input, bool renew, const struct weight *w,
+void qwen38_product(const struct stage *g, enum qwen38_input input, bool renew, const struct weight *w,
                     struct dev_buf *out)
 {
     if (renew) linear_input_renew(&g->in[input]);
@@ -69,8 +51,7 @@ static void element(const struct stage *g, enum element_kind kind, struct dev_bu
                               .kind = kind, .x = x, .y = y, .out = out, .scale = scale, .factor = factor, .n = g->T});
 }
 
-/* Handles of the segments at layer l. state_of: which of the step's sessions a segment is of; NULL: in order. */
-static void segments_bind(const struct stage *g, const int *state_of)
+void qwen38_segments(const struct stage *g, const int *state_of)
 {
     for (int i = 0; i < g->rows->n_segments; i++) {
         const struct qwen38_state *state = g->step->state[state_of ? state_of[i] : i];
@@ -83,19 +64,18 @@ static void segments_bind(const struct stage *g, const int *state_of)
 
 /* ---------------------------------------------------------------- hyper-connections, spec 3.2 */
 
-/* streams -> S_MIXED, and S_INJECT where the mixer has it */
-static void mix(const struct stage *g, struct dev_buf *streams, const struct qwen38_mixer *w)
+void qwen38_mix(const struct stage *g, struct dev_buf *streams, const struct qwen38_mixer *w)
 {
     const struct qwen38_shape *s = g->s;
-    norm(g, streams, g->b[S_FLAT], w->norm, s->hc, s->E, true);
-    product(g, INPUT_STREAMS, true, &w->down, g->b[S_LOW]);
+    qwen38_norm(g, streams, g->b[S_FLAT], w->norm, s->hc, s->E, true);
+    qwen38_product(g, INPUT_STREAMS, true, &w->down, g->b[S_LOW]);
     element(g, ELEMENT_SILU, g->b[S_LOW], NULL, g->b[S_LOW], 1.0 / s->hc, 1);
-    product(g, INPUT_LOW, true, &w->up, g->b[S_GATES]);
+    qwen38_product(g, INPUT_LOW, true, &w->up, g->b[S_GATES]);
     element(g, ELEMENT_GATE, g->b[S_FLAT], g->b[S_GATES], g->b[S_GATES], 1, 1);
     g->op->hc_reduce(g->st,
                      &(struct hc_reduce_args){.x = g->b[S_GATES], .out = g->b[S_MIXED], .streams = s->hc, .n = g->T});
     if (!w->inject.mat) return;
-    product(g, INPUT_STREAMS, false, &w->inject, g->b[S_INJECT]);
+    qwen38_product(g, INPUT_STREAMS, false, &w->inject, g->b[S_INJECT]);
     element(g, ELEMENT_SIGMOID, g->b[S_INJECT], NULL, g->b[S_INJECT], 1.0 / s->hc, 2);
 }
 
@@ -128,17 +108,17 @@ static void remember(const struct stage *g)
     const struct qwen38_shape *s = g->s;
     const struct qwen38_memory *w = &g->m->memory;
     memory_await(g);
-    product(g, INPUT_MEMORY, true, &w->key, g->b[S_KEY]);
-    product(g, INPUT_MEMORY, false, &w->value, g->b[S_VALUE]);
-    norm(g, g->b[S_KEY], g->b[S_KEY], w->norm_key, s->hc, s->E, true);
-    norm(g, g->streams, g->b[S_QUERY], w->norm_query, s->hc, s->E, true);
+    qwen38_product(g, INPUT_MEMORY, true, &w->key, g->b[S_KEY]);
+    qwen38_product(g, INPUT_MEMORY, false, &w->value, g->b[S_VALUE]);
+    qwen38_norm(g, g->b[S_KEY], g->b[S_KEY], w->norm_key, s->hc, s->E, true);
+    qwen38_norm(g, g->streams, g->b[S_QUERY], w->norm_query, s->hc, s->E, true);
     g->op->memory_gate(g->st, &(struct memory_gate_args){.key = g->b[S_KEY],
                                                          .query = g->b[S_QUERY],
                                                          .value = g->b[S_VALUE],
                                                          .out = g->b[S_GATED],
                                                          .streams = s->hc,
                                                          .n = g->T});
-    norm(g, g->b[S_GATED], g->b[S_KEY], w->norm_conv, s->hc, s->E, true);
+    qwen38_norm(g, g->b[S_GATED], g->b[S_KEY], w->norm_conv, s->hc, s->E, true);
     g->op->conv(g->st, &(struct conv_args){.x = g->b[S_KEY],
                                            .out = g->b[S_QUERY],
                                            .weight = w->conv,
@@ -155,10 +135,10 @@ static void remember(const struct stage *g)
 static void delta_net(const struct stage *g)
 {
     const struct qwen38_shape *s = g->s;
-    product(g, INPUT_MIXED, true, &g->w->qkv, g->b[S_U]);
-    product(g, INPUT_MIXED, false, &g->w->z, g->b[S_Z]);
-    product(g, INPUT_MIXED, false, &g->w->beta, g->b[S_BETA]);
-    product(g, INPUT_MIXED, false, &g->w->alpha, g->b[S_ALPHA]);
+    qwen38_product(g, INPUT_MIXED, true, &g->w->qkv, g->b[S_U]);
+    qwen38_product(g, INPUT_MIXED, false, &g->w->z, g->b[S_Z]);
+    qwen38_product(g, INPUT_MIXED, false, &g->w->beta, g->b[S_BETA]);
+    qwen38_product(g, INPUT_MIXED, false, &g->w->alpha, g->b[S_ALPHA]);
     g->op->conv(g->st, &(struct conv_args){.x = g->b[S_U],
                                            .out = g->b[S_C],
                                            .weight = g->w->conv,
@@ -176,9 +156,9 @@ static void delta_net(const struct stage *g)
                                                        .scale = 1 / sqrt((double)s->Dl),
                                                        .scan = g->y->scan,
                                                        .out = g->b[S_STATE]});
-    norm(g, g->b[S_STATE], g->b[S_STATE], g->w->out_norm, s->Hv, s->Dl, false);
+    qwen38_norm(g, g->b[S_STATE], g->b[S_STATE], g->w->out_norm, s->Hv, s->Dl, false);
     element(g, ELEMENT_GATE, g->b[S_STATE], g->b[S_Z], g->b[S_STATE], 1, 1);
-    product(g, INPUT_STATE, true, &g->w->out, g->b[S_Y]);
+    qwen38_product(g, INPUT_STATE, true, &g->w->out, g->b[S_Y]);
 }
 
 /* ---------------------------------------------------------------- attention, spec 3.6: S_MIXED -> S_Y */
@@ -196,7 +176,7 @@ static struct dev_buf *select_blocks(const struct stage *g)
 {
     const struct qwen38_shape *s = g->s;
     if (!s->q) return NULL;
-    product(g, INPUT_MIXED, false, &g->w->index_k, g->b[S_INDEX_K]);
+    qwen38_product(g, INPUT_MIXED, false, &g->w->index_k, g->b[S_INDEX_K]);
     g->op->pool(g->st, &(struct pool_args){.x = g->b[S_INDEX_K],
                                            .norm = g->w->index_k_norm,
                                            .eps = s->eps,
@@ -205,8 +185,8 @@ static struct dev_buf *select_blocks(const struct stage *g)
                                            .ring = g->y->ring[RING_INDEX],
                                            .store = g->y->store[STORE_BLOCK]});
     if (!selection_matters(g)) return NULL;
-    product(g, INPUT_MIXED, false, &g->w->index_q, g->b[S_INDEX_Q]);
-    norm(g, g->b[S_INDEX_Q], g->b[S_INDEX_Q], g->w->index_q_norm, s->Hi, s->Di, false);
+    qwen38_product(g, INPUT_MIXED, false, &g->w->index_q, g->b[S_INDEX_Q]);
+    qwen38_norm(g, g->b[S_INDEX_Q], g->b[S_INDEX_Q], g->w->index_q_norm, s->Hi, s->Di, false);
     rotate(g, g->b[S_INDEX_Q], s->Hi, s->Di);
     g->op->select(g->st, &(struct select_args){.q = g->b[S_INDEX_Q],
                                                .scale = 1,
@@ -221,13 +201,13 @@ static struct dev_buf *select_blocks(const struct stage *g)
 static void attention(const struct stage *g)
 {
     const struct qwen38_shape *s = g->s;
-    product(g, INPUT_MIXED, true, &g->w->q, g->b[S_Q]);
-    product(g, INPUT_MIXED, false, &g->w->gate, g->b[S_GATE]);
-    product(g, INPUT_MIXED, false, &g->w->k, g->b[S_K]);
-    product(g, INPUT_MIXED, false, &g->w->v, g->b[S_V]);
-    norm(g, g->b[S_Q], g->b[S_Q], g->w->q_norm, s->H, s->D, false);
+    qwen38_product(g, INPUT_MIXED, true, &g->w->q, g->b[S_Q]);
+    qwen38_product(g, INPUT_MIXED, false, &g->w->gate, g->b[S_GATE]);
+    qwen38_product(g, INPUT_MIXED, false, &g->w->k, g->b[S_K]);
+    qwen38_product(g, INPUT_MIXED, false, &g->w->v, g->b[S_V]);
+    qwen38_norm(g, g->b[S_Q], g->b[S_Q], g->w->q_norm, s->H, s->D, false);
     rotate(g, g->b[S_Q], s->H, s->D);
-    norm(g, g->b[S_K], g->b[S_K], g->w->k_norm, s->Hkv, s->D, false);
+    qwen38_norm(g, g->b[S_K], g->b[S_K], g->w->k_norm, s->Hkv, s->D, false);
     rotate(g, g->b[S_K], s->Hkv, s->D);
     g->op->store_write(g->st,
                        &(struct store_write_args){.x = g->b[S_K], .y = g->b[S_V], .store = g->y->store[STORE_KV]});
@@ -241,7 +221,7 @@ static void attention(const struct stage *g)
                                                                  .out = g->b[S_O],
                                                                  .n = g->T});
     element(g, ELEMENT_GATE, g->b[S_O], g->b[S_GATE], g->b[S_O], 1, 1);
-    product(g, INPUT_HEADS, true, &g->w->out, g->b[S_Y]);
+    qwen38_product(g, INPUT_HEADS, true, &g->w->out, g->b[S_Y]);
 }
 
 /* ---------------------------------------------------------------- experts, spec 3.7: S_MIXED -> S_Y */
@@ -250,7 +230,7 @@ static void moe(const struct stage *g)
 {
     const struct taps *taps = g->step->taps;
     struct dev_buf *mid = tap_wanted(taps, TAP_EXPERT_MID) ? taps->expert_mid : NULL;
-    product(g, INPUT_MIXED, true, &g->w->router, g->b[S_ROUTER]);
+    qwen38_product(g, INPUT_MIXED, true, &g->w->router, g->b[S_ROUTER]);
     g->op->router(g->st, &(struct router_args){.score = ROUTER_SOFTMAX,
                                                .logits = g->b[S_ROUTER],
                                                .experts = g->ls->NE,
@@ -260,7 +240,7 @@ static void moe(const struct stage *g)
                                                .ids = g->b[S_IDS],
                                                .weight = g->b[S_WEIGHTS],
                                                .n = g->T});
-    product(g, INPUT_MIXED, false, &g->w->shared_in, g->b[S_SHARED]);
+    qwen38_product(g, INPUT_MIXED, false, &g->w->shared_in, g->b[S_SHARED]);
     element(g, ELEMENT_SIGMOID, g->b[S_SHARED], NULL, g->b[S_SHARED], 1, 1);
     g->op->moe(g->st, &(struct moe_args){.x = g->b[S_MIXED],
                                          .ids = g->b[S_IDS],
@@ -280,10 +260,10 @@ static void moe(const struct stage *g)
 
 /* ---------------------------------------------------------------- the layer, spec 3.3 */
 
-static void layer(const struct stage *g)
+void qwen38_layer_stages(const struct stage *g)
 {
     const struct taps *taps = g->step->taps;
-    mix(g, g->streams, &g->w->attn);
+    qwen38_mix(g, g->streams, &g->w->attn);
     tap_at(taps, TAP_ATTN_IN, g->l, g->st, g->b[S_MIXED], g->T);
     if (g->ls->recurrent)
         delta_net(g);
@@ -292,7 +272,7 @@ static void layer(const struct stage *g)
     tap_at(taps, TAP_ATTN_OUT, g->l, g->st, g->b[S_Y], g->T);
     combine(g);
 
-    mix(g, g->streams, &g->w->ffn);
+    qwen38_mix(g, g->streams, &g->w->ffn);
     tap_at(taps, TAP_FFN_IN, g->l, g->st, g->b[S_MIXED], g->T);
     moe(g);
     tap_at(taps, TAP_FFN_OUT, g->l, g->st, g->b[S_Y], g->T);
@@ -300,67 +280,26 @@ static void layer(const struct stage *g)
     tap_at(taps, TAP_LAYER_OUT, g->l, g->st, g->streams, g->T);
 }
 
-static void at_layer(struct stage *g, int l)
+void qwen38_at_layer(struct stage *g, int l)
 {
     g->l = l;
     g->w = &g->m->layer[l];
     g->ls = &g->s->layer[l];
 }
 
-/* ---------------------------------------------------------------- the draft block, spec 3.10 */
-
-/* Streams of the rows before, and the next token's embedding -> S_DRAFT; T rows of the draft. */
-static void draft_enter(const struct stage *g, struct dev_buf *before)
-{
-    const struct qwen38_shape *s = g->s;
-    const struct qwen38_draft *w = &g->m->draft;
-    g->op->embed(g->st,
-                 &(struct embed_args){.table = g->m->embedding.mat, .out = g->b[S_EMBED], .copies = 1, .n = g->T});
-    norm(g, g->b[S_EMBED], g->b[S_EMBED], w->embed_norm, 1, s->E, false);
-    product(g, INPUT_EMBED, true, &w->embed_proj, g->b[S_EMBED_Y]);
-    norm(g, before, g->b[S_FLAT], w->hidden_norm, 1, s->hc * s->E, false);
-    linear_input_renew(&g->in[INPUT_HIDDEN]);
-    linear_each(g->st, &g->in[INPUT_HIDDEN], &w->hidden_proj, g->streams, g->T);
-    g->op->hc_expand(g->st, &(struct hc_expand_args){
-                                .y = g->b[S_EMBED_Y], .x = g->streams, .streams = s->hc, .apart = true, .n = g->T});
-}
-
-/* One position behind the step: the streams that its rows left, shifted by one. The step's own streams stay. */
-static void draft_follow(struct stage *g)
-{
-    const struct qwen38_work *w = g->step->work;
-    segments_bind(g, NULL);
-    g->op->conv(g->st, &(struct conv_args){.x = g->step->carry[0],
-                                           .out = g->b[S_HEAD],
-                                           .weight = g->m->draft.shift,
-                                           .taps = 2,
-                                           .dilation = 1,
-                                           .ring = g->y->ring[RING_STREAMS]});
-    if (!w->draft.n) return;
-    g->op->gather(g->st,
-                  &(struct gather_args){.x = g->b[S_HEAD], .out = g->b[S_BEFORE], .row = w->take, .n = w->draft.n});
-    g->rows = &w->draft;
-    g->T = w->draft.n;
-    g->streams = g->b[S_DRAFT];
-    g->op->set_rows(g->st, g->rows);
-    segments_bind(g, w->state_of);
-    draft_enter(g, g->b[S_BEFORE]);
-    layer(g);
-}
-
 void qwen38_layer_run(const void *model, struct step *step, int l)
 {
     const struct qwen38_model *m = model;
-    struct stage g = stage_begin(m, step, step->rows.n);
-    at_layer(&g, l);
+    struct stage g = qwen38_stage(m, step, step->rows.n);
+    qwen38_at_layer(&g, l);
     g.op->set_rows(g.st, &step->rows);
     if (l >= m->shape.L) {
-        draft_follow(&g);
+        qwen38_draft_follow(&g);
         return;
     }
-    segments_bind(&g, NULL);
+    qwen38_segments(&g, NULL);
     if (l == m->shape.lp) remember(&g);
-    layer(&g);
+    qwen38_layer_stages(&g);
 }
 
 /* ---------------------------------------------------------------- ends of the model */
@@ -390,9 +329,9 @@ void qwen38_embed(const void *model, struct step *step)
 void qwen38_head(const void *model, struct step *step, const int *row, int n, struct dev_buf *logits)
 {
     const struct qwen38_model *m = model;
-    struct stage g = stage_begin(m, step, n);
+    struct stage g = qwen38_stage(m, step, n);
     g.op->set_rows(g.st, &step->rows);
     g.op->gather(g.st, &(struct gather_args){.x = step->carry[0], .out = g.b[S_HEAD], .row = row, .n = n});
-    mix(&g, g.b[S_HEAD], &m->head);
-    product(&g, INPUT_MIXED, true, &m->output, logits);
+    qwen38_mix(&g, g.b[S_HEAD], &m->head);
+    qwen38_product(&g, INPUT_MIXED, true, &m->output, logits);
 }

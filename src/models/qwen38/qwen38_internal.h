@@ -218,5 +218,7 @@ void qwen38_embed(const void *model, struct step *s);
 void qwen38_layer_run(const void *model, struct step *s, int l);
 void qwen38_head(const void *model, struct step *s, const int *row, int n, struct dev_buf *logits);
 int qwen38_commit(const void *model, struct step *s, int segment, int n, struct err *e);
+bool qwen38_has_draft(const void *model);
+int qwen38_guess(const void *model, void *state, const struct guess *a, struct err *e);
 
 #endif
