@@ -347,7 +347,7 @@ static void fill(ds4_engine *g, ds4_session **s, int n, int ctx)
  * the experts that belong to other tokens and choices. */
 static void test_active_weights(void **state)
 {
-    static const int bits[KIT_MODEL_COUNT] = {[KIT_F16] = 16, [KIT_Q8] = 8, [KIT_Q2] = 2};
+    static const int bits[KIT_MODEL_COUNT] = {[KIT_F16] = 16, [KIT_Q8] = 8, [KIT_Q2] = 2, [KIT_QWEN] = 4};
     const struct synth_shape s = synth_tiny();
     const uint64_t V = (uint64_t)s.V, K = (uint64_t)s.K, L = (uint64_t)s.L, others = (uint64_t)(s.E - s.K);
     const uint64_t row = 64 / 32 * 34; /* Q8_0, D = F = 64 */
@@ -378,8 +378,10 @@ static void test_plan_holds(void **state)
         enum kit_model m;
         const char *backend;
         int threads, chunk, sessions, ctx;
-    } cases[] = {{KIT_Q8, "cpu", 2, 512, 1, 1500}, {KIT_Q2, "cpu", 1, 1024, 4, 1100}, {KIT_F16, "cpu", 3, 16, 8, 1200},
-                 {KIT_Q8, "cpu", 2, 256, 2, 4900}, {KIT_F16, "ref", 1, 64, 2, 200},   {KIT_Q2, "cpu", 2, 2048, 1, 300}};
+    } cases[] = {
+        {KIT_Q8, "cpu", 2, 512, 1, 1500},   {KIT_Q2, "cpu", 1, 1024, 4, 1100},  {KIT_F16, "cpu", 3, 16, 8, 1200},
+        {KIT_Q8, "cpu", 2, 256, 2, 4900},   {KIT_F16, "ref", 1, 64, 2, 200},    {KIT_Q2, "cpu", 2, 2048, 1, 300},
+        {KIT_QWEN, "cpu", 2, 512, 1, 1500}, {KIT_QWEN, "cpu", 1, 100, 3, 3000}, {KIT_QWEN, "ref", 1, 64, 2, 200}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ds4_options o = kit_options(cases[i].m);
         o.backend = cases[i].backend, o.threads = cases[i].threads, o.prefill_chunk = cases[i].chunk;

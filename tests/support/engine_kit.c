@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "quant/quant.h"
 #include "synth_model.h"
+#include "synth_qwen38.h"
 #include "temp_files.h"
 
 static struct {
@@ -47,9 +48,22 @@ static struct synth_shape shape_of(enum kit_model m)
     return s;
 }
 
+static int qwen_write(const char *path, struct err *e)
+{
+    struct synth_qwen38 s = synth_qwen38_tiny();
+    assert_int_equal(s.V, KIT_VOCAB);
+    s.type = s.table = QT_Q8_0, s.experts = QT_MXFP4;
+    s.rho = 32, s.P = 1, s.Hi = 8, s.B = 32, s.eos = 7, s.draft = true;
+    return synth_qwen38_write(path, &s, e);
+}
+
 const char *kit_path(enum kit_model m)
 {
     struct err e = {0};
+    if (!kit.path[m][0] && m == KIT_QWEN) {
+        temp_file(kit.path[m]);
+        if (qwen_write(kit.path[m], &e)) fail_msg("%s", e.msg);
+    }
     if (!kit.path[m][0]) {
         const struct synth_shape s = shape_of(m);
         assert_int_equal(s.V, KIT_VOCAB);
@@ -85,6 +99,7 @@ struct ds4_options kit_options(enum kit_model m)
                                 .sessions = 8,
                                 .ctx = 4096,
                                 .anchor_bytes = 4 << 20,
+                                .draft = m == KIT_QWEN,
                                 .log = silent};
 }
 

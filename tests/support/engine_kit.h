@@ -9,7 +9,8 @@
 enum kit_model {
     KIT_F16,
     KIT_Q8,
-    KIT_Q2, /* experts Q2_K, the rest Q8_0 */
+    KIT_Q2,   /* experts Q2_K, the rest Q8_0 */
+    KIT_QWEN, /* Qwen3.8: experts MXFP4, the rest Q8_0, with its draft block */
     KIT_MODEL_COUNT
 };
 
