@@ -69,6 +69,7 @@ struct ds4_model_info {
     const char *name, *family, *dialect, *backend, *isa;
     int n_layers, n_vocab, ctx_max, threads, prefill_chunk;
     int draft_max;  /* most tokens of ds4_session_draft */
+    bool draft;     /* a draft block is in use */
     int quant_bits; /* of a weight of the routed experts, on average, rounded down; 0: no such experts */
 };
 void ds4_engine_info(const ds4_engine *g, struct ds4_model_info *info);

@@ -6,6 +6,7 @@
 #include "answer.h"
 #include "base/clock.h"
 #include "common/failure.h"
+#include "lookahead.h"
 #include "progress.h"
 #include "terminal.h"
 #include "common/token_list.h"
@@ -34,40 +35,28 @@ int generate_prefill(ds4_session *s, const int32_t *tokens, int n, struct ds4_sy
     return rc;
 }
 
-/* One token more in the session. */
-static int advance(ds4_engine *g, ds4_session *s, int32_t id, struct ds4_error *e)
-{
-    int rc = ds4_session_submit(s, &id, 1, e);
-    while (!rc && (rc = ds4_engine_step(g, e)) > 0) rc = 0;
-    const enum ds4_state state = ds4_session_collect(s, NULL, rc ? NULL : e);
-    if (rc) return rc;
-    return state == DS4_DONE ? 0 : state == DS4_CANCELLED ? DS4_E_CANCELLED : e ? e->code : DS4_E_DEVICE;
-}
-
 static int output_error(struct ds4_error *e)
 {
     return failure(e, DS4_E_IO, "standard output: cannot write: %s", strerror(errno));
 }
 
 /* The tokens of an answer, one after the other. */
-static int generate(ds4_engine *g, ds4_session *s, const struct options *o, struct answer *out,
+static int generate(ds4_engine *g, struct lookahead *l, const struct options *o, struct answer *out,
                     struct ds4_tokens *history, struct generate_result *r, struct ds4_error *e)
 {
-    struct ds4_model_info info;
-    ds4_engine_info(g, &info);
     for (;;) {
         if (terminal_interrupted()) return r->end = GENERATE_INTERRUPTED, 0;
-        const float *logits = ds4_session_logits(s);
-        int rc = ds4_logits_check(logits, info.n_vocab, e);
+        const float *logits = lookahead_logits(l);
+        int rc = ds4_logits_check(logits, l->n_vocab, e);
         if (rc) return rc;
-        const int32_t id = ds4_sample(logits, info.n_vocab, &o->sampling.draw, (uint64_t)ds4_session_length(s));
+        const int32_t id = ds4_sample(logits, l->n_vocab, &o->sampling.draw, (uint64_t)lookahead_length(l));
         if (ds4_token_is_stop(g, id)) return 0;
         if (!answer_token(out, id)) return output_error(e);
         token_list_add(history, id);
         r->generated++;
         if (r->generated == o->n_tokens) return r->end = GENERATE_LIMIT, 0;
-        if (ds4_session_length(s) + 1 >= ds4_session_ctx(s)) return r->end = GENERATE_FULL, 0;
-        rc = advance(g, s, id, e);
+        if (lookahead_length(l) + 1 >= ds4_session_ctx(l->session)) return r->end = GENERATE_FULL, 0;
+        rc = lookahead_next(l, id, e);
         if (rc) return rc;
         r->steps++;
     }
@@ -77,6 +66,7 @@ int generate_answer(ds4_engine *g, ds4_session *s, const struct options *o, bool
                     struct generate_result *r, struct ds4_error *e)
 {
     struct answer out;
+    struct lookahead l;
     struct ds4_sync_info info = {0};
     *r = (struct generate_result){0};
     double begun = clock_s();
@@ -86,7 +76,9 @@ int generate_answer(ds4_engine *g, ds4_session *s, const struct options *o, bool
     answer_begin(&out, g, stdout, thinking);
     begun = clock_s();
     terminal_interrupt_cancels(s);
-    if (!rc) rc = generate(g, s, o, &out, history, r, e);
+    lookahead_begin(&l, g, s, &o->sampling.draw, o->n_draft);
+    if (!rc) rc = generate(g, &l, o, &out, history, r, e);
+    rc = lookahead_end(&l, rc, e);
     terminal_interrupt_cancels(NULL);
     r->generate_s = clock_s() - begun;
     answer_end(&out);

@@ -161,13 +161,17 @@ static int start(struct options *o)
 {
     struct ds4_error e = {0};
     struct ds4_memory_plan plan;
+    struct ds4_model_info info;
     ds4_engine *g;
     runtime_prepare(&o->runtime, "ds4");
+    o->runtime.engine.draft = o->n_draft > 0;
     o->runtime.engine.report_only = o->inspect || (o->dump_tokens && !o->session);
     int rc = o->doctor ? doctor_run(o, &e) : ds4_engine_open(&o->runtime.engine, &g, &e);
     if (!rc && !o->doctor) {
         ds4_engine_plan(g, &plan);
         o->runtime.ctx = plan.ctx;
+        ds4_engine_info(g, &info);
+        if (o->n_draft && !info.draft) program_say("ds4", "the model has no draft block: --draft has no effect");
         rc = run(g, o, &e);
         ds4_engine_close(g);
     }

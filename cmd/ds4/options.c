@@ -6,6 +6,7 @@
 #include "chat_commands.h"
 #include "common/option_scan.h"
 #include "dump_json.h"
+#include "lookahead.h"
 
 #define SYSTEM_TEXT "You are a helpful assistant"
 
@@ -17,6 +18,8 @@ static const struct option prompt_rows[] = {
      OPTION_TEXT(struct options, system)},
     {"-n", "--tokens", "N", "most tokens of an answer", OPTION_INT(struct options, n_tokens, 1, INT_MAX),
      .initial = "50000"},
+    {"--draft", NULL, "N", "tokens that a draft block inside the model guesses ahead: the same answer in fewer steps",
+     OPTION_INT(struct options, n_draft, 0, LOOKAHEAD_MOST), .initial = "0", .rare = true},
     {"--raw", "--raw-prompt", NULL, "go on with the prompt as plain text, without a chat frame",
      OPTION_SET(struct options, raw, true)},
     {"--token-ids", NULL, "LIST", "evaluate these token ids (\"0,5,6\") instead of a prompt",

@@ -14,6 +14,7 @@ struct options {
     const char *session; /* file to resume from and to save to, or NULL */
     bool raw;            /* the prompt is text to go on with: no chat frame */
     int n_tokens;        /* most tokens of an answer */
+    int n_draft;         /* tokens guessed ahead */
     bool inspect, dump_tokens, doctor;
     const char *token_ids;  /* "0,5,6" */
     const char *logits_out; /* float32 [tokens][vocabulary] */

@@ -290,6 +290,7 @@ void ds4_engine_info(const ds4_engine *g, struct ds4_model_info *info)
         .threads = g->pool ? pool_threads(g->pool) : 1,
         .prefill_chunk = g->prefill_chunk,
         .draft_max = DRAFT_MAX,
+        .draft = engine_has_draft(g),
         .quant_bits = engine_quant_bits(g),
     };
 }

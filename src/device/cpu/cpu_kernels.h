@@ -62,8 +62,8 @@ struct cpu_kernels {
     /* y[c] = sum over taps of weight[c*taps + k] * row[k][c], in order; rows that are NULL are zeros; silu of it. */
     void (*conv)(int n, int taps, const float *const *row, const float *weight, bool silu, float *y);
     /* One row of a delta rule into n columns of a matrix of `width` rows, stride floats apart: to = decay*from, v' =
-     * beta*(v - k.to), to += k v'; out = q.to unless q is NULL. from may be to. seen: scratch [n]. */
-    void (*delta_row)(const struct cpu_delta *d, const float *from, float *to, float *seen);
+     * beta*(v - k.to), to += k v'; out = q.to unless q is NULL. from may be to. */
+    void (*delta_row)(const struct cpu_delta *d, const float *from, float *to);
 };
 
 extern const struct cpu_kernels cpu_kernels_scalar, cpu_kernels_avx2, cpu_kernels_neon;

@@ -187,7 +187,7 @@ static void scan_task(void *arg, int task, int thread)
     const struct dev_scan *c = a->scan[seg];
     const size_t w = (size_t)d->width, keys = (size_t)d->key_heads * w, at = (size_t)t.head * w * w + (size_t)t.c0;
     const float *from = c->data[c->bank] + at;
-    float *to = c->data[!c->bank] + at, seen[COLUMNS];
+    float *to = c->data[!c->bank] + at;
     for (int i = g->row0; i < g->row0 + g->n; i++, from = to) {
         const float *q = j->unit + (size_t)i * 2 * keys + (size_t)(t.head % d->key_heads) * w;
         const struct cpu_delta row = {.width = d->width,
@@ -199,7 +199,7 @@ static void scan_task(void *arg, int task, int thread)
                                       .out = buf_floats(a->out, i) + (size_t)t.head * w + t.c0,
                                       .decay = buf_floats(a->decay, i)[t.head],
                                       .beta = buf_floats(a->beta, i)[t.head]};
-        cpu_of(j->s)->k->delta_row(&row, from, to, seen);
+        cpu_of(j->s)->k->delta_row(&row, from, to);
     }
 }
 
@@ -240,7 +240,7 @@ static void replay_strips(void *arg, int64_t from, int64_t to, int thread)
     const size_t w = (size_t)d->width, keys = (size_t)d->key_heads * w, values = (size_t)d->value_heads * w;
     for (int64_t task = from; task < to; task++) {
         const struct strip t = strip_of(j, (int)task);
-        float *S = j->one->data[j->one->bank] + (size_t)t.head * w * w + (size_t)t.c0, seen[COLUMNS];
+        float *S = j->one->data[j->one->bank] + (size_t)t.head * w * w + (size_t)t.c0;
         for (int i = j->from; i < j->to; i++) {
             const float *kept = j->one->kept + (size_t)i * kept_values(d), *decay = kept + keys + values;
             const struct cpu_delta row = {.width = d->width,
@@ -250,7 +250,7 @@ static void replay_strips(void *arg, int64_t from, int64_t to, int thread)
                                           .v = kept + keys + (size_t)t.head * w + t.c0,
                                           .decay = decay[t.head],
                                           .beta = decay[d->value_heads + t.head]};
-            cpu_of(j->s)->k->delta_row(&row, S, S, seen);
+            cpu_of(j->s)->k->delta_row(&row, S, S);
         }
     }
 }

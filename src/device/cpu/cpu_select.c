@@ -22,7 +22,7 @@ static int64_t query_visible(const struct select_job *j, int i)
     return compressed_visible(j->s->rows->pos[j->row0 + i], j->a->ratio);
 }
 
-/* Thread scratch: decoded tile, padded heads, weights. */
+/* Thread scratch: decoded tile, padded heads, weights; afterwards, keys of one query's scores. */
 struct select_scratch {
     float *rows, *q, *w;
     const float *heads; /* of the query: in its buffer, or padded in q */
@@ -82,28 +82,29 @@ static void score_task(void *arg, int task, int thread)
         score_tile(j, first + i * CPU_TILE, &t);
 }
 
-/* Order-preserving integer of a float: larger float, larger key; what is not a number comes last, as in ref. */
+/* Order-preserving integer of a float's bits: larger float, larger key; both zeros are equal, and what is not a number
+ * comes last, as in ref. */
 static uint32_t score_key(float f)
 {
     uint32_t u;
-    if (isnan(f)) f = -INFINITY;
-    f += 0.0f; /* both zeros are equal */
+    f += 0.0f;
     memcpy(&u, &f, sizeof u);
-    return u & 0x80000000u ? ~u : u | 0x80000000u;
+    if ((u & 0x7fffffffu) > 0x7f800000u) u = 0xff800000u;
+    return u ^ (u & 0x80000000u ? 0xffffffffu : 0x80000000u);
 }
 
 /* The key of the k-th best of n > k scores, digit by digit from the top; *equal: how many rows of exactly that key
- * belong to the best. */
-static uint32_t threshold_key(const float *score, int64_t n, int k, int *equal)
+ * belong to the best. key: [n] scratch. */
+static uint32_t threshold_key(const float *score, uint32_t *key, int64_t n, int k, int *equal)
 {
     uint32_t prefix = 0, mask = 0;
     int64_t left = k;
     for (int shift = 24; shift >= 0; shift -= 8) {
         int64_t count[256] = {0};
-        for (int64_t c = 0; c < n; c++) {
-            const uint32_t key = score_key(score[c]);
-            if ((key & mask) == prefix) count[key >> shift & 255]++;
-        }
+        if (!mask)
+            for (int64_t c = 0; c < n; c++) key[c] = score_key(score[c]), count[key[c] >> 24]++;
+        for (int64_t c = 0; mask && c < n; c++)
+            if ((key[c] & mask) == prefix) count[key[c] >> shift & 255]++;
         int digit = 255;
         for (; count[digit] < left; digit--) left -= count[digit];
         prefix |= (uint32_t)digit << shift;
@@ -120,15 +121,15 @@ static void pick_queries(void *arg, int64_t from, int64_t to, int thread)
         int32_t *out = buf_ints(j->a->out, j->row0 + i);
         const int64_t n = query_visible(j, (int)i);
         const float *score = j->score + i * j->visible;
+        uint32_t *key = cpu_scratch_of(j->s, thread);
         int equal;
         out[0] = -1;
         if (n <= j->a->top_k) continue;
-        const uint32_t least = threshold_key(score, n, j->a->top_k, &equal);
-        out[0] = 0;
-        for (int64_t c = 0; c < n; c++) {
-            const uint32_t key = score_key(score[c]);
-            if (key > least || (key == least && equal-- > 0)) out[1 + out[0]++] = (int32_t)c;
-        }
+        const uint32_t least = threshold_key(score, key, n, j->a->top_k, &equal);
+        int count = 0;
+        for (int64_t c = 0; c < n; c++)
+            if (key[c] > least || (key[c] == least && equal-- > 0)) out[1 + count++] = (int32_t)c;
+        out[0] = count;
     }
 }
 
@@ -141,7 +142,8 @@ static void select_group(struct select_job *j)
     struct carve count = {0};
     select_carve(&count, j);
     j->score = cpu_shared_scratch(j->s, (size_t)j->n * (size_t)j->visible * sizeof *j->score);
-    if (!j->score || !cpu_thread_scratch(j->s, count.used)) return;
+    const size_t keys = (size_t)j->visible * sizeof(uint32_t);
+    if (!j->score || !cpu_thread_scratch(j->s, count.used > keys ? count.used : keys)) return;
     if (!store_has(j->store, 0, j->visible)) {
         dev_fail(j->s, ERR_ARG, "select: %lld index rows are visible, fewer were written", (long long)j->visible);
         return;
@@ -184,5 +186,6 @@ void cpu_select_work(const struct work_desc *a, struct cpu_work *w)
     const int64_t scores = min_i64(a->rows * visible, max_i64(SCORES_MOST, visible));
     struct carve one = {0};
     select_carve(&one, &j);
-    cpu_work_raise(w, (size_t)scores * sizeof *j.score, one.used);
+    const size_t keys = (size_t)visible * sizeof(uint32_t);
+    cpu_work_raise(w, (size_t)scores * sizeof *j.score, one.used > keys ? one.used : keys);
 }
