@@ -1,5 +1,5 @@
 /* How decoding slows down with the context: bench_context MODEL [LENGTH...] fills a session with random tokens up to
- * each length and times single tokens there. */
+ * each length and times single tokens there. Without rewind points, whose budget would hide what a session holds. */
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -79,8 +79,12 @@ int main(int argc, char **argv)
     if (argc < 4) return fprintf(stderr, "usage: bench_context MODEL THREADS LENGTH...\n"), 2;
     const int ctx = atoi(argv[argc - 1]) + 1;
     const char *path = argv[1];
-    const struct ds4_options o = {
-        .model_paths = &path, .n_model_paths = 1, .threads = atoi(argv[2]), .ctx = ctx, .page_weights = true};
+    const struct ds4_options o = {.model_paths = &path,
+                                  .n_model_paths = 1,
+                                  .threads = atoi(argv[2]),
+                                  .ctx = ctx,
+                                  .page_weights = true,
+                                  .anchor_bytes = 1};
     if (ds4_engine_open(&o, &g, &e) || ds4_session_create(g, ctx, &s, &e)) return fail(&e);
     ds4_engine_info(g, &info);
     int32_t *tokens = malloc((size_t)ctx * sizeof *tokens);
