@@ -53,6 +53,9 @@ static void compare(int i, bool rounded)
     float *want = golden_read(&c);
     double *got = mem_alloc(values * sizeof *got);
     model_run_open(&r, path, &(struct model_run_options){.backend = "ref", .kv_sim_off = !rounded});
+    int32_t rope[3 * 4096];
+    qwen38_case_positions(&c, rope);
+    r.rope = rope;
     model_run_all(&r, ids, c.n_ids, 33, got);
     const double d = worst_position(got, want + (rounded ? values : 0), c.n_ids, c.shape.V);
     print_message("%-12s rows %s: max |d logit| / max |logit| = %.2e\n", c.name, rounded ? "F16" : "as they are", d);

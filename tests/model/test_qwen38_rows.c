@@ -16,7 +16,7 @@ enum { MOST_IDS = 256 };
 struct trial {
     struct qwen38_case c;
     char path[TEMP_PATH];
-    int32_t ids[MOST_IDS];
+    int32_t ids[MOST_IDS], rope[3 * MOST_IDS];
     size_t bytes; /* of all logits */
     double *want, *got;
 };
@@ -30,6 +30,7 @@ static void prompt_open(struct trial *p, int i, uint32_t type, uint32_t experts)
     temp_file(p->path);
     if (synth_qwen38_write(p->path, &p->c.shape, &e)) fail_msg("%s", e.msg);
     qwen38_case_ids(&p->c, p->ids);
+    qwen38_case_positions(&p->c, p->rope);
     p->bytes = (size_t)p->c.n_ids * (size_t)p->c.shape.V * sizeof *p->want;
     p->want = mem_alloc(p->bytes);
     p->got = mem_alloc(p->bytes);
@@ -50,6 +51,7 @@ static void run_open(struct trial *p, struct model_run *r, const char *backend, 
                                                .kv_sim_off = !rounded,
                                                .draft = p->c.shape.draft,
                                                .rows_max = MOST_IDS});
+    r->rope = p->rope;
 }
 
 static void run_chunks(struct trial *p, const char *backend, int threads, bool rounded, int chunk, double *logits)

@@ -20,13 +20,15 @@ deepseek4() {
 
 # Stored rows in float64, then in F16; the draft block's logits behind them.
 qwen38() {
-    name=$1 ids=$2 yarn= mtp=
-    [ "$3" = 1 ] || yarn="--yarn $3"
+    name=$1 ids=$2 more= mtp=
+    [ "$3" = 1 ] || more="--yarn $3"
     [ "$4" = 0 ] || mtp="--mtp $folder/mtp.npy"
+    shift 4
+    for grid; do more="$more --span $grid"; done
     # shellcheck disable=SC2086
-    "$python" "$here/qwen38_ref.py" "$folder/$name.gguf" "$ids" "$folder/off.npy" $yarn $mtp
+    "$python" "$here/qwen38_ref.py" "$folder/$name.gguf" "$ids" "$folder/off.npy" $more $mtp
     # shellcheck disable=SC2086
-    "$python" "$here/qwen38_ref.py" "$folder/$name.gguf" "$ids" "$folder/on.npy" --kv16 $yarn
+    "$python" "$here/qwen38_ref.py" "$folder/$name.gguf" "$ids" "$folder/on.npy" --kv16 $more
     join "tests/golden/qwen38_$name.bin" "$folder/off.npy" "$folder/on.npy" ${mtp:+"$folder/mtp.npy"}
 }
 

@@ -1,5 +1,5 @@
 /* Writes the models of tests/support/oracle_cases.h and synth_qwen38.h into a folder and prints "family name ids..."
- * for each; a Qwen model's rotation factor comes behind. */
+ * for each; of a Qwen model then the rotation factor, 1 if it has a draft block, and grids of positions. */
 #include "../support/oracle_cases.h"
 #include "../support/synth_qwen38.h"
 #include <stdio.h>
@@ -37,7 +37,10 @@ static int qwen38(const char *folder, struct err *e)
         rc = synth_qwen38_write(path, &c.shape, e);
         qwen38_case_ids(&c, ids);
         print_ids("qwen38", c.name, ids, c.n_ids);
-        printf(" %g %d\n", c.shape.yarn > 0 ? (double)c.shape.yarn : 1, c.shape.draft);
+        printf(" %g %d", c.shape.yarn > 0 ? (double)c.shape.yarn : 1, c.shape.draft);
+        for (int k = 0; k < 2 && c.grid[k].rows; k++)
+            printf(" %d:%d:%d", c.grid[k].first, c.grid[k].rows, c.grid[k].columns);
+        printf("\n");
     }
     return rc;
 }

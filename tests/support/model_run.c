@@ -38,9 +38,10 @@ void model_run_open(struct model_run *r, const char *path, const struct model_ru
           &e);
     r->family = family_of(canonical_family(r->canonical));
     const struct plan plan = {.dev = r->dev};
-    check(r->family->bind(r->canonical, &plan,
-                          &(struct bind_options){.kv_sim_off = o->kv_sim_off, .draft_max = r->draft_max, .draft = o->draft}, &r->model,
-                          &e),
+    check(r->family->bind(
+              r->canonical, &plan,
+              &(struct bind_options){.kv_sim_off = o->kv_sim_off, .draft_max = r->draft_max, .draft = o->draft},
+              &r->model, &e),
           &e);
     check(r->family->scratch_create(r->model, r->rows_max, 1, &r->scratch, &e), &e);
     check(r->family->state_create(r->model, o->ctx ? o->ctx : 4096, &r->state, &e), &e);
@@ -78,7 +79,7 @@ void model_run_begin(struct model_run *r, const int32_t *ids, int n)
     for (int i = 0; i < n; i++) {
         r->token[i] = ids[i];
         r->pos[i] = pos0 + i;
-        for (int k = 0; k < 3; k++) r->rope_pos[3 * i + k] = pos0 + i;
+        for (int k = 0; k < 3; k++) r->rope_pos[3 * i + k] = r->rope ? r->rope[3 * (pos0 + i) + k] : pos0 + i;
     }
     r->step = (struct step){.stream = r->stream,
                             .rows = {.n = n,

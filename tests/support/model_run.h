@@ -17,6 +17,7 @@ struct model_run {
     struct step step;
     struct segment segment;
     int32_t *token, *seg, *pos, *rope_pos, *first, *last;
+    const int32_t *rope; /* positions of all tokens, three each; NULL: those of text */
 };
 
 struct model_run_options {

@@ -275,7 +275,7 @@ struct variant {
     const char *name;
     int n_ids, E, L, H, Hkv, D, Rn, NE, K, F, Fs, I, Hk, Hv, Dl, Kc, hc, rho, Hi, Di, B, q, lp, G, P, Kp;
     float yarn;
-    bool draft, tied, big, dense;
+    bool draft, tied, big, dense, grids;
 };
 
 static const struct variant variants[] = {
@@ -330,6 +330,7 @@ static const struct variant variants[] = {
     {.name = "four_grams", .n_ids = 80, .hc = 2, .G = 5, .P = 2, .Kp = 2, .lp = 0, .Kc = 2},
     {.name = "stretched", .n_ids = 100, .Rn = 32, .Hi = 8, .yarn = 4, .tied = true},
     {.name = "all_seen", .n_ids = 100, .dense = true, .Hkv = 4, .Kc = 1, .Kp = 1},
+    {.name = "pictures", .n_ids = 90, .D = 48, .Rn = 24, .Hi = 8, .q = 8, .grids = true},
     {.name = "drafting", .n_ids = 140, .L = 4, .Hi = 8, .NE = 16, .K = 4, .draft = true},
 };
 
@@ -354,6 +355,8 @@ struct qwen38_case qwen38_case_at(int i)
         if (set[k].value) *set[k].to = set[k].value;
     if (v->lp || !strcmp(v->name, "four_grams")) s->lp = v->lp;
     s->yarn = v->yarn, s->draft = v->draft, s->tied = v->tied, s->big = v->big, s->dense = v->dense;
+    if (v->grids) c.grid[0].first = 10, c.grid[0].rows = 3, c.grid[0].columns = 4;
+    if (v->grids) c.grid[1].first = 37, c.grid[1].rows = 5, c.grid[1].columns = 2;
     s->V = 96;
     s->type = s->experts = QT_F16;
     s->seed = 2000 + (uint64_t)i;
@@ -366,5 +369,29 @@ void qwen38_case_ids(const struct qwen38_case *c, int32_t *ids)
     for (int i = 0; i < c->n_ids; i++) {
         x = x * 6364136223846793005u + 1442695040888963407u;
         ids[i] = (x >> 20) % 16 == 0 ? c->shape.eos : (int32_t)((x >> 33) % (uint64_t)c->shape.V);
+    }
+}
+
+/* Where a token's grid is: its number in it, or -1. */
+static int in_grid(const struct qwen38_case *c, int i, int *grid)
+{
+    for (*grid = 0; *grid < 2; ++*grid) {
+        const int k = i - c->grid[*grid].first;
+        if (k >= 0 && k < c->grid[*grid].rows * c->grid[*grid].columns) return k;
+    }
+    return -1;
+}
+
+void qwen38_case_positions(const struct qwen38_case *c, int32_t *rope)
+{
+    int ahead = 0; /* of the positions against the tokens */
+    for (int i = 0; i < c->n_ids; i++, rope += 3) {
+        int g;
+        const int k = in_grid(c, i, &g), rows = c->grid[g & 1].rows, columns = c->grid[g & 1].columns;
+        rope[0] = rope[1] = rope[2] = i + ahead;
+        if (k < 0) continue;
+        rope[0] = i - k + ahead;
+        rope[1] = rope[0] + k / columns, rope[2] = rope[0] + k % columns;
+        if (k + 1 == rows * columns) ahead -= k + 1 - (rows > columns ? rows : columns);
     }
 }

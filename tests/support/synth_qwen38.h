@@ -25,9 +25,15 @@ struct qwen38_case {
     const char *name;
     struct synth_qwen38 shape;
     int n_ids;
+    struct {
+        int first, rows, columns;
+    } grid[2]; /* tokens that have positions in a grid (spec 3.9); rows 0: none */
 };
 int qwen38_case_count(void);
 struct qwen38_case qwen38_case_at(int i);
 void qwen38_case_ids(const struct qwen38_case *c, int32_t *ids); /* [n_ids], separators among them */
+
+/* Rope positions of every token, three each. */
+void qwen38_case_positions(const struct qwen38_case *c, int32_t *rope);
 
 #endif
