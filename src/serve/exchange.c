@@ -122,7 +122,13 @@ static void on_drop(void *arg)
     mem_free(x);
 }
 
-static const struct client teller = {on_started, on_alive, on_event, on_end, on_error, on_drop};
+static size_t unread(void *arg)
+{
+    const struct exchange *x = arg;
+    return x->stream ? http_reply_unread(x->reply) : 0;
+}
+
+static const struct client teller = {on_started, on_alive, on_event, on_end, on_error, on_drop, unread};
 
 /* ---------------------------------------------------------------- a client that goes away */
 

@@ -7,7 +7,11 @@
 #include "base/mem.h"
 #include "serve/scheduler_internal.h"
 
-enum { REMIND_S = 1 };
+enum {
+    REMIND_S = 1,
+    MOST_UNREAD = 1 << 20, /* bytes of an answer that its client has not read yet */
+    LOOK_AGAIN_NS = 1000000
+};
 
 /* ---------------------------------------------------------------- jobs */
 
@@ -276,6 +280,13 @@ static void go_on(struct scheduler *s, struct slot *t)
     generation_begin(s, t);
 }
 
+/* An answer is not made faster than its client reads it. */
+static bool client_is_behind(const struct slot *t)
+{
+    const struct client *const c = t->job->client;
+    return c->unread && c->unread(t->job->arg) > MOST_UNREAD;
+}
+
 /* After a failure of the model nothing that it says can be trusted. */
 static void fail_all(struct scheduler *s)
 {
@@ -314,15 +325,24 @@ static bool wait_for_work(struct scheduler *s)
     return go_on;
 }
 
-/* Between two steps: new answers begin while those that are ready have a whole history, then these go on. */
-static void between_steps(struct scheduler *s)
+/* Between two steps: new answers begin while those that are ready have a whole history, then these go on. How many
+ * wait for their clients instead. */
+static int between_steps(struct scheduler *s)
 {
+    int behind = 0;
     for (int i = 0; i < s->n_slots; i++)
         if (s->slot[i].job) collect(s, &s->slot[i]);
     if (has_failed(s)) fail_all(s);
     place_all(s);
-    for (int i = 0; i < s->n_slots; i++)
-        if (s->slot[i].job && s->slot[i].ready) go_on(s, &s->slot[i]);
+    for (int i = 0; i < s->n_slots; i++) {
+        struct slot *const t = &s->slot[i];
+        if (!t->job || !t->ready) continue;
+        if (client_is_behind(t))
+            behind++;
+        else
+            go_on(s, t);
+    }
+    return behind;
 }
 
 void scheduler_run(struct scheduler *s)
@@ -330,8 +350,9 @@ void scheduler_run(struct scheduler *s)
     do {
         place_all(s);
         while (s->active) {
-            between_steps(s);
-            s->o.model.ops->step(s->o.model.model, NULL);
+            const int behind = between_steps(s);
+            const bool idle = s->o.model.ops->step(s->o.model.model, NULL) == 0;
+            if (behind && idle) nanosleep(&(struct timespec){.tv_nsec = LOOK_AGAIN_NS}, NULL);
             keep_alive(s);
         }
     } while (wait_for_work(s));

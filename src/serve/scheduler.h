@@ -29,6 +29,8 @@ struct client {
     void (*end)(void *arg, const struct answer_result *result);
     void (*error)(void *arg, const struct api_error *error);
     void (*drop)(void *arg);
+    /* Bytes that it has not read yet; while they are too many its answer does not go on. NULL: it reads all at once. */
+    size_t (*unread)(void *arg);
 };
 
 /* A request that has been rendered. */

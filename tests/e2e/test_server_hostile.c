@@ -35,6 +35,7 @@ static void server_said(const struct http_answer *a, int status, const char *par
 static const char script[] = "{'when':'[endless]','text':'again ','repeat':1000000,'token_ms':2,'times':0}\n"
                              "{'when':'[slow to read]','text':'read','layer_ms':150,'times':0}\n"
                              "{'when':'[slow to speak]','text':'said','token_ms':400,'cuts':'whole','times':0}\n"
+                             "{'when':'[long]','text':'abcdefghij','cuts':'bytes','repeat':10000,'times':0}\n"
                              "{'text':'quick','times':0}";
 
 static void start(struct server_run *s, const char *options)
@@ -313,12 +314,45 @@ static void test_a_byte_every_five_seconds(void **state)
 }
 
 /* With any argument: what takes long, too. */
+/* A client that reads late gets all of an answer whose 100,000 events are more than the server keeps for it (about 23
+ * MB): the answer waits, and others are answered meanwhile. */
+static void test_reads_late(void **state)
+{
+    struct server_run s;
+    struct http_answer a = {0};
+    struct str head = {0};
+    start(&s, "--quiet --ctx 200000 --sessions 2");
+    const char *body = serve_user("[long]", ",'stream':true");
+    str_printf(&head,
+               "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n" SERVER_JSON "Content-Length: %zu\r\n\r\n",
+               strlen(body));
+    const int fd = http_client_at(s.port);
+    http_client_put(fd, head.p);
+    http_client_put(fd, body);
+    for (int i = 0; i < 10; i++) {
+        usleep(100 * 1000);
+        expect_alive(&s);
+    }
+    http_client_answer(fd, "POST", &a);
+    assert_int_equal(a.status, 200);
+    assert_false(a.cut);
+    size_t n = 0;
+    for (const char *p = str_c(&a.body); (p = strstr(p, "\"content\":\"")) != NULL; p++)
+        n += p[11] >= 'a' && p[11] <= 'j';
+    assert_int_equal(n, 100000);
+    assert_non_null(strstr(str_c(&a.body) + a.body.n - 20, "data: [DONE]"));
+    close(fd);
+    http_answer_free(&a);
+    str_free(&head);
+    server_run_stop(&s);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bodies),        cmocka_unit_test(test_many_tools),
         cmocka_unit_test(test_foreign_pages), cmocka_unit_test(test_gone_at_each_stage),
-        cmocka_unit_test(test_a_crowd_goes),
+        cmocka_unit_test(test_a_crowd_goes),  cmocka_unit_test(test_reads_late),
     };
     const struct CMUnitTest slow[] = {cmocka_unit_test(test_large_bodies_wait),
                                       cmocka_unit_test(test_a_byte_every_five_seconds)};
