@@ -278,6 +278,11 @@ bool canonical_on_disk(const struct canonical *c, int i)
     return c->family->tensors[source_at(c, (uint64_t)c->bound[i])->row].flags & TENSOR_TABLE;
 }
 
+bool canonical_of_draft(const struct canonical *c, int i)
+{
+    return source_at(c, (uint64_t)c->bound[i])->layer >= c->n_layers;
+}
+
 uint64_t tensor_view_bytes(const struct tensor_view *v)
 {
     const uint64_t row = quant_row_bytes(v->type, v->ne[0]);

@@ -74,6 +74,8 @@ int canonical_n_tensors(const struct canonical *c);
 const char *canonical_tensor_at(const struct canonical *c, int i, const struct tensor_view **view);
 /* True if its rows stay on disk and are read by position: nobody may touch its data. */
 bool canonical_on_disk(const struct canonical *c, int i);
+/* True if it is of a draft block behind the trunk. */
+bool canonical_of_draft(const struct canonical *c, int i);
 /* The mapped file of a view (view->file). */
 const struct file_map *canonical_file(const struct canonical *c, int file);
 /* Bytes of a view's payload. */

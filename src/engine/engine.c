@@ -151,7 +151,7 @@ static uint64_t identity(const struct ds4_engine *g)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     h = mix(h, g->family->name, strlen(g->family->name));
-    h = mix(h, &(int32_t[]){g->n_vocab, g->n_layers}, 2 * sizeof(int32_t));
+    h = mix(h, &(int32_t[]){g->n_vocab, g->n_layers - engine_has_draft(g)}, 2 * sizeof(int32_t));
     const uint64_t parameters = g->canonical ? canonical_digest(g->canonical) : 0;
     h = mix(h, &parameters, sizeof parameters);
     for (int i = 0; g->canonical && i < canonical_n_tensors(g->canonical); i++) {
@@ -170,7 +170,7 @@ static uint64_t identity(const struct ds4_engine *g)
 static uint64_t fingerprint(const struct ds4_engine *g)
 {
     const uint64_t h = mix(g->identity, g->backend, strlen(g->backend));
-    return mix(h, &(int32_t){g->kv_sim_off}, sizeof(int32_t));
+    return mix(h, &(int32_t){g->kv_sim_off + 2 * engine_has_draft(g)}, sizeof(int32_t));
 }
 
 /* ---------------------------------------------------------------- buffers */

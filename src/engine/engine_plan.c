@@ -46,7 +46,7 @@ static void weight_bytes(const struct ds4_engine *g, struct ds4_memory_plan *p)
     for (int i = 0; g->canonical && i < canonical_n_tensors(g->canonical); i++) {
         const struct tensor_view *v;
         canonical_tensor_at(g->canonical, i, &v);
-        if (canonical_on_disk(g->canonical, i)) continue;
+        if (canonical_on_disk(g->canonical, i) || (!g->draft && canonical_of_draft(g->canonical, i))) continue;
         *(v->file < 0 ? &p->weights_own : &p->weights) += tensor_view_bytes(v);
         if (v->ne[2] == 1) p->weights_own += g->dev->op->mat_bytes(g->dev, v);
     }

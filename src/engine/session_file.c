@@ -32,7 +32,8 @@ struct file_header {
     char backend[16], isa[16]; /* zero padded; all kernel sets of a backend give the same bits, so isa is for readers */
     int32_t ctx;               /* of the session that was saved, for readers */
     int32_t kv_sim;            /* 1: stored rows are rounded */
-    uint64_t reserved;         /* 0 */
+    int32_t draft;             /* 1: rows of a draft block are there too */
+    uint32_t reserved;         /* 0 */
     uint64_t checksum;         /* of the header before it */
 };
 _Static_assert(sizeof(struct file_header) == 112, "no padding, and whatever follows is aligned");
@@ -73,7 +74,8 @@ static struct file_header header_of(const struct ds4_session *s)
                             .rows_bytes = z.rows_bytes,
                             .anchor_bytes = z.anchor_bytes,
                             .ctx = s->ctx,
-                            .kv_sim = !g->kv_sim_off};
+                            .kv_sim = !g->kv_sim_off,
+                            .draft = engine_has_draft(g)};
     memcpy(h.magic, MAGIC, sizeof h.magic);
     snprintf(h.backend, sizeof h.backend, "%s", g->backend);
     snprintf(h.isa, sizeof h.isa, "%s", g->isa);
@@ -188,6 +190,9 @@ static int header_fits(const struct source *f, const struct ds4_session *s, stru
     if (h->kv_sim != !g->kv_sim_off)
         return err_set(e, ERR_MODEL, "%s: the session was made with --kv-sim %s, this is %s", f->path,
                        h->kv_sim ? "on" : "off", g->kv_sim_off ? "off" : "on");
+    if (h->draft != engine_has_draft(g))
+        return err_set(e, ERR_MODEL, "%s: the session was made with%s --draft, this is with%s it", f->path,
+                       h->draft ? "" : "out", h->draft ? "out" : "");
     if (h->length > s->ctx)
         return err_set(e, ERR_LIMIT, "%s: the session has %d tokens, the context room for %d; give a larger --ctx",
                        f->path, (int)h->length, s->ctx);

@@ -241,6 +241,26 @@ static void wrong_files(void **state)
     ds4_engine_close(g);
 }
 
+static void draft_or_not(void **state)
+{
+    struct ds4_options o = kit_options(KIT_QWEN);
+    for (int draft = 0; draft < 2; draft++) {
+        struct ds4_error e = {0};
+        o.draft = draft;
+        save_tokens(&o, 40, file);
+        o.draft = !draft;
+        ds4_engine *g = kit_open(&o);
+        ds4_session *s = kit_session(g);
+        kit_sync(s, kit_tokens(), 7);
+        assert_int_equal(ds4_session_load(s, file, &e), DS4_E_MODEL);
+        assert_non_null(
+            strstr(e.message, draft ? "with --draft, this is without it" : "without --draft, this is with it"));
+        kit_check(s, KIT_QWEN, 7);
+        ds4_session_free(s);
+        ds4_engine_close(g);
+    }
+}
+
 static void too_many_tokens(void **state)
 {
     struct ds4_error e = {0};
@@ -407,12 +427,19 @@ static void no_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(comes_back),      cmocka_unit_test(other_circumstances),
-        cmocka_unit_test(fits_exactly),    cmocka_unit_test(same_bytes),
-        cmocka_unit_test(pieces),          cmocka_unit_test(wrong_files),
-        cmocka_unit_test(too_many_tokens), cmocka_unit_test(flipped_bytes),
-        cmocka_unit_test(cut_files),       cmocka_unit_test(busy),
-        cmocka_unit_test(old_file_stays),  cmocka_unit_test(no_place),
+        cmocka_unit_test(draft_or_not),
+        cmocka_unit_test(comes_back),
+        cmocka_unit_test(other_circumstances),
+        cmocka_unit_test(fits_exactly),
+        cmocka_unit_test(same_bytes),
+        cmocka_unit_test(pieces),
+        cmocka_unit_test(wrong_files),
+        cmocka_unit_test(too_many_tokens),
+        cmocka_unit_test(flipped_bytes),
+        cmocka_unit_test(cut_files),
+        cmocka_unit_test(busy),
+        cmocka_unit_test(old_file_stays),
+        cmocka_unit_test(no_place),
     };
     return cmocka_run_group_tests(tests, make_file, clean);
 }
