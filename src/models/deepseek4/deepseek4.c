@@ -38,6 +38,7 @@ static int bind(const struct canonical *c, const struct plan *plan, const struct
     if (!rc) rc = ropes_make(c, m, e);
     if (!rc) rc = deepseek4_weights_bind(c, m, e);
     deepseek4_layout(m);
+    deepseek4_scratch_layout(m);
     if (rc) {
         unbind(m);
         return rc;

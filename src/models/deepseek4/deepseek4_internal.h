@@ -3,6 +3,7 @@
 #define MODELS_DEEPSEEK4_INTERNAL_H
 #include "models/block/bind.h"
 #include "models/block/linear.h"
+#include "models/block/scratch.h"
 #include "models/block/state.h"
 #include "models/family.h"
 
@@ -81,6 +82,7 @@ struct deepseek4_model {
     struct deepseek4_layer *layer; /* [L] */
     struct experts *experts;
     struct state_layout layout;
+    struct scratch_layout rows;
     unsigned formats[INPUT_COUNT]; /* that the matrices at an input need: bits 1 << enum act_format */
 };
 
@@ -122,14 +124,14 @@ enum { RING_RAW, RING_KV, RING_SCORE, RING_INDEX_KV, RING_INDEX_SCORE, RING_COUN
 enum { STORE_KV, STORE_INDEX, STORE_COUNT };
 
 struct deepseek4_scratch {
-    struct dev *dev;
-    struct dev_buf *buf[S_COUNT];
-    struct linear_input input[INPUT_COUNT]; /* owns its quantised forms; the rows are of buf */
+    struct block_scratch rows;
     /* Handles of the step's segments for the layer at work. */
     struct dev_ring **ring[RING_COUNT];
     struct dev_store **store[STORE_COUNT];
 };
 
+/* Makes m->rows. */
+void deepseek4_scratch_layout(struct deepseek4_model *m);
 size_t deepseek4_scratch_bytes(const void *model, int n_rows, int n_segments);
 int deepseek4_scratch_create(const void *model, int n_rows, int n_segments, void **scratch, struct err *e);
 void deepseek4_scratch_free(void *scratch);

@@ -2,11 +2,6 @@
 #include "models/deepseek4/deepseek4_internal.h"
 #include "base/mem.h"
 
-static struct buf_desc floats(int rows, int groups, int width)
-{
-    return (struct buf_desc){.kind = BUF_FLOAT, .rows = rows, .groups = groups, .width = width};
-}
-
 static int most_experts(const struct deepseek4_shape *s, bool used)
 {
     int most = 1;
@@ -18,111 +13,85 @@ static int most_experts(const struct deepseek4_shape *s, bool used)
 }
 
 /* Description of buffer id for T rows; width 0: the model needs none. */
-static struct buf_desc describe(const struct deepseek4_shape *s, enum deepseek4_scratch_id id, int T)
+static struct buf_desc describe(const void *model, int id, int T)
 {
+    const struct deepseek4_shape *s = &((const struct deepseek4_model *)model)->shape;
     bool plain = false, indexed = false;
     for (int l = 0; l < s->L; l++) {
         plain |= s->layer[l].ratio && !s->layer[l].indexed;
         indexed |= s->layer[l].indexed;
     }
-    switch (id) {
+    switch ((enum deepseek4_scratch_id)id) {
     case S_FLAT:
     case S_HEAD:
-        return floats(T, 1, s->n * s->D);
+        return scratch_floats(T, 1, s->n * s->D);
     case S_MIX:
-        return floats(T, 1, 2 * s->n + s->n * s->n);
+        return scratch_floats(T, 1, 2 * s->n + s->n * s->n);
     case S_X:
     case S_XN:
     case S_Y:
-        return floats(T, 1, s->D);
+        return scratch_floats(T, 1, s->D);
     case S_QR:
-        return floats(T, 1, s->Rq);
+        return scratch_floats(T, 1, s->Rq);
     case S_Q:
     case S_O:
-        return floats(T, s->H, s->d);
+        return scratch_floats(T, s->H, s->d);
     case S_KV:
-        return floats(T, 1, s->d);
+        return scratch_floats(T, 1, s->d);
     case S_RAW:
         return (struct buf_desc){.kind = BUF_PACKED, .rows = T, .groups = 1, .width = s->d, .fmt = s->kv_row};
     case S_WIDE_KV:
     case S_WIDE_GATE:
-        return floats(T, 1, indexed ? 2 * s->d : 0);
+        return scratch_floats(T, 1, indexed ? 2 * s->d : 0);
     case S_LANE_KV:
     case S_LANE_GATE:
-        return floats(T, 1, plain ? s->d : 0);
+        return scratch_floats(T, 1, plain ? s->d : 0);
     case S_INDEX_KV:
     case S_INDEX_GATE:
-        return floats(T, 1, indexed ? 2 * s->ID : 0);
+        return scratch_floats(T, 1, indexed ? 2 * s->ID : 0);
     case S_INDEX_Q:
-        return floats(T, s->IH, indexed ? s->ID : 0);
+        return scratch_floats(T, s->IH, indexed ? s->ID : 0);
     case S_INDEX_W:
-        return floats(T, 1, indexed ? s->IH : 0);
+        return scratch_floats(T, 1, indexed ? s->IH : 0);
     case S_SELECT:
         return (struct buf_desc){.kind = BUF_I32, .rows = T, .groups = 1, .width = indexed ? 1 + s->IK : 0};
     case S_LOW:
-        return floats(T, 1, s->G * s->Ro);
+        return scratch_floats(T, 1, s->G * s->Ro);
     case S_ROUTER:
-        return floats(T, 1, most_experts(s, false));
+        return scratch_floats(T, 1, most_experts(s, false));
     case S_IDS:
         return (struct buf_desc){.kind = BUF_I32, .rows = T, .groups = 1, .width = most_experts(s, true)};
     case S_WEIGHTS:
-        return floats(T, 1, most_experts(s, true));
+        return scratch_floats(T, 1, most_experts(s, true));
     case S_COUNT:
         break;
     }
-    return floats(T, 1, 0);
+    return scratch_floats(T, 1, 0);
 }
 
 /* Where the rows of an input are, and how its quantised forms are cut. */
 static const enum deepseek4_scratch_id rows_of[INPUT_COUNT] = {
     [INPUT_NORMED] = S_XN, [INPUT_QR] = S_QR, [INPUT_HEADS] = S_O, [INPUT_LOW] = S_LOW, [INPUT_HEAD] = S_XN};
 
-/* Quantised form f of an input; width 0: no matrix needs it. */
-static struct buf_desc describe_act(const struct deepseek4_model *m, int input, int f, int T)
+static int input_of(const void *model, int input, int *groups, unsigned *formats)
 {
-    const struct deepseek4_shape *s = &m->shape;
-    const struct buf_desc rows = describe(s, rows_of[input], T);
-    const int groups = input == INPUT_HEADS ? s->G : 1;
-    const bool wanted = f != ACT_F32 && (m->formats[input] >> f & 1);
-    return (struct buf_desc){.kind = BUF_ACT,
-                             .rows = T,
-                             .groups = groups,
-                             .width = wanted ? rows.groups * rows.width / groups : 0,
-                             .act = (enum act_format)f};
+    const struct deepseek4_model *m = model;
+    *groups = input == INPUT_HEADS ? m->shape.G : 1;
+    *formats = m->formats[input];
+    return rows_of[input];
+}
+
+void deepseek4_scratch_layout(struct deepseek4_model *m)
+{
+    m->rows = (struct scratch_layout){
+        .dev = m->dev, .model = m, .bufs = S_COUNT, .inputs = INPUT_COUNT, .buf = describe, .input = input_of};
 }
 
 size_t deepseek4_scratch_bytes(const void *model, int n_rows, int n_segments)
 {
     const struct deepseek4_model *m = model;
-    size_t sum = (size_t)n_segments * (RING_COUNT + STORE_COUNT) * sizeof(void *);
-    for (int id = 0; id < S_COUNT; id++) {
-        const struct buf_desc b = describe(&m->shape, (enum deepseek4_scratch_id)id, n_rows);
-        if (b.width) sum += m->dev->op->buf_bytes(m->dev, &b);
-    }
-    for (int i = 0; i < INPUT_COUNT; i++)
-        for (int f = 0; f < ACT_COUNT; f++) {
-            const struct buf_desc b = describe_act(m, i, f, n_rows);
-            if (b.width) sum += m->dev->op->buf_bytes(m->dev, &b);
-        }
-    return sum;
-}
-
-static bool buf_make(struct dev *dev, const struct buf_desc *b, struct dev_buf **out)
-{
-    if (b->width) *out = dev->op->buf_create(dev, b);
-    return !b->width || *out;
-}
-
-static bool inputs_make(const struct deepseek4_model *m, struct deepseek4_scratch *y, int n_rows)
-{
-    for (int i = 0; i < INPUT_COUNT; i++) {
-        y->input[i].rows = y->buf[rows_of[i]];
-        for (int f = 0; f < ACT_COUNT; f++) {
-            const struct buf_desc b = describe_act(m, i, f, n_rows);
-            if (!buf_make(m->dev, &b, &y->input[i].act[f])) return false;
-        }
-    }
-    return true;
+    const size_t handles = (size_t)n_segments * (RING_COUNT + STORE_COUNT) * sizeof(void *);
+    return handles + block_scratch_bytes(&m->rows, n_rows);
 }
 
 static bool handles_make(struct deepseek4_scratch *y, int n_segments)
@@ -138,31 +107,20 @@ int deepseek4_scratch_create(const void *model, int n_rows, int n_segments, void
 {
     const struct deepseek4_model *m = model;
     struct deepseek4_scratch *y = mem_alloc(sizeof *y);
-    y->dev = m->dev;
-    bool ok = handles_make(y, n_segments);
-    for (int id = 0; id < S_COUNT && ok; id++) {
-        const struct buf_desc b = describe(&m->shape, (enum deepseek4_scratch_id)id, n_rows);
-        ok = buf_make(m->dev, &b, &y->buf[id]);
-    }
-    ok = ok && inputs_make(m, y, n_rows);
-    if (ok) {
+    int rc = handles_make(y, n_segments) ? 0 : err_set(e, ERR_MEMORY, "out of memory for %d segments", n_segments);
+    if (!rc) rc = block_scratch_open(&m->rows, n_rows, &y->rows, e);
+    if (rc)
+        deepseek4_scratch_free(y);
+    else
         *scratch = y;
-        return 0;
-    }
-    deepseek4_scratch_free(y);
-    return err_set(e, ERR_MEMORY, "out of memory for the scratch rows of %d-row steps; use a smaller --prefill-chunk",
-                   n_rows);
+    return rc;
 }
 
 void deepseek4_scratch_free(void *scratch)
 {
     struct deepseek4_scratch *y = scratch;
     if (!y) return;
-    for (int i = 0; i < INPUT_COUNT; i++)
-        for (int f = 0; f < ACT_COUNT; f++)
-            if (y->input[i].act[f]) y->dev->op->buf_free(y->input[i].act[f]);
-    for (int id = 0; id < S_COUNT; id++)
-        if (y->buf[id]) y->dev->op->buf_free(y->buf[id]);
+    block_scratch_free(&y->rows);
     for (int i = 0; i < RING_COUNT; i++) mem_free(y->ring[i]);
     for (int i = 0; i < STORE_COUNT; i++) mem_free(y->store[i]);
     mem_free(y);
