@@ -1,7 +1,8 @@
 /* Parameters of Qwen3.8: keys, what is derived, what is refused. */
-#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
+#include "base/mem.h"
+#include "dialect/canonical.h"
 #include "qwen38_layout.h"
 #include "synth_blocks.h"
 
@@ -164,85 +165,76 @@ static int refuse(struct err *e, const char *where, const char *key, int64_t v, 
 }
 
 /* What has to hold before anything is derived. */
-static int check_ranges(const struct qwen38_params *p, const char *where, struct err *e)
+static int check_derivable(const struct qwen38_params *p, const char *where, struct err *e)
 {
-    static const char *const positive[] = {"block_count",
-                                           "context_length",
-                                           "embedding_length",
-                                           "vocab_size",
-                                           "attention.head_count",
-                                           "attention.head_count_kv",
-                                           "attention.key_length",
-                                           "attention.indexer.head_count",
-                                           "attention.indexer.key_length",
-                                           "attention.indexer.top_k",
-                                           "full_attention_interval",
-                                           "rope.dimension_count",
-                                           "expert_count",
-                                           "expert_used_count",
-                                           "expert_feed_forward_length",
-                                           "expert_shared_feed_forward_length",
-                                           "ssm.group_count",
-                                           "ssm.time_step_rank",
-                                           "ssm.state_size",
-                                           "ssm.conv_kernel",
-                                           "hyper_connection.low_rank",
-                                           "ple.heads_per_ngram",
-                                           "ple.conv_kernel"};
+    static const char *const positive[] = {"embedding_length", "vocab_size", "full_attention_interval",
+                                           "ple.heads_per_ngram"};
     for (size_t i = 0; i < sizeof positive / sizeof *positive; i++) {
         const struct param_key *const k = param_find(qwen38_keys, positive[i]);
-        assert(k);
         const int64_t v = param_whole(p, k);
         if (v < 1 || v > 1 << 24) return refuse(e, where, k->name, v, "1 to 16777216");
     }
     if (p->nextn > 1) return refuse(e, where, "nextn_predict_layers", p->nextn, "0 or 1");
     if (p->Lall > QWEN38_MAX_LAYERS || p->Lall <= p->nextn)
         return refuse(e, where, "block_count", p->Lall, "a trunk and at most 1024");
-    if (p->hc < 2 || p->hc > 64) return refuse(e, where, "hyper_connection.count", p->hc, "2 to 64");
     if (p->G < 2 || p->G > QWEN38_MAX_NGRAM) return refuse(e, where, "ple.ngram_size", p->G, "2 to 8");
     if ((p->G - 1) * p->P > QWEN38_MAX_HEADS || p->E % ((p->G - 1) * p->P))
         return refuse(e, where, "ple.heads_per_ngram", p->P,
                       "at most 64 heads in all, a number that divides embedding_length");
-    if (p->Rn % 2 || p->Rn > p->D)
-        return refuse(e, where, "rope.dimension_count", p->Rn, "an even number up to key_length");
     if (p->base < 2 || p->base > 1 << 28) return refuse(e, where, "ngram_vocab_size_base", p->base, "2 to 268435456");
     return 0;
 }
 
-static int check_relations(const struct qwen38_params *p, const char *where, struct err *e)
+/* Keys of which a reader takes no number: lists of their own, and what only other programs read. */
+static bool is_aside(const struct param_key *k)
 {
-    if (p->dv != p->D) return refuse(e, where, "attention.value_length", p->dv, "attention.key_length");
-    if (p->H % p->Hkv) return refuse(e, where, "attention.head_count", p->H, "a multiple of head_count_kv");
-    if (p->K > p->NE) return refuse(e, where, "expert_used_count", p->K, "up to expert_count");
-    if (p->Hv % p->Hk) return refuse(e, where, "ssm.time_step_rank", p->Hv, "a multiple of ssm.group_count");
-    if (p->inner != p->Hv * p->Dl)
-        return refuse(e, where, "ssm.inner_size", p->inner, "time_step_rank times state_size");
-    if (p->Di < p->Rn) return refuse(e, where, "attention.indexer.key_length", p->Di, "from rope.dimension_count on");
-    if (p->W != p->E / ((p->G - 1) * p->P) || p->row_dim != p->W)
-        return refuse(e, where, "embedding_length_per_layer_input", p->W,
-                      "embedding_length divided by the n-gram heads");
-    if (p->n_lp != 1 || p->lp[0] >= qwen38_layers(p) || qwen38_is_attention(p, p->lp[0]))
-        return err_set(e, ERR_MODEL, "%s: ple.layers is not supported (only one layer of the trunk, without attention)",
-                       where);
-    return 0;
+    static const char *const aside[] = {"rope.dimension_sections", "ple.image_token_id", "ple.row_dimension",
+                                        "ple.row_count", "ngram_vocab_size_base"};
+    for (size_t i = 0; i < sizeof aside / sizeof *aside; i++)
+        if (!strcmp(k->name, aside[i])) return true;
+    return k->kind == PARAM_BIGS || k->kind == PARAM_OTHER;
 }
 
-static int check_blocks(const struct qwen38_params *p, const char *where, struct err *e)
+enum { MOST_KEYS = 64 };
+
+/* Numbers of all keys, in one piece. */
+struct given {
+    struct canonical_given at[MOST_KEYS];
+    double v[MOST_KEYS + QWEN38_MAX_LAYERS];
+    int n, n_v;
+};
+
+/* The rules that a file is read by. */
+static int check_as_read(const struct qwen38_params *p, const char *where, struct err *e)
 {
-    int64_t q = 0;
+    struct given *const g = mem_alloc(sizeof *g);
+    struct err why = {0};
+    for (const struct param_key *k = qwen38_keys; k->name; k++) {
+        const int n = is_aside(k) ? 0 : param_is_list(k) ? (int)param_length(p, k) : 1;
+        if (n == 0) continue;
+        g->at[g->n++] = (struct canonical_given){k->name, &g->v[g->n_v], n};
+        for (int i = 0; i < n; i++)
+            g->v[g->n_v++] = param_is_list(k)        ? param_entry(p, k, i)
+                             : k->kind == PARAM_REAL ? (double)param_real(p, k)
+                                                     : (double)param_whole(p, k);
+    }
+    canonical_check(CANONICAL_QWEN38, (int)qwen38_layers(p), g->at, g->n, NULL, &why);
+    mem_free(g);
+    return why.code ? err_set(e, why.code, "%s: %s", where, why.msg) : 0;
+}
+
+/* What a reader takes from tensors, and does not miss in keys. */
+static int check_shapes(const struct qwen38_params *p, const char *where, struct err *e)
+{
+    if (p->dv != p->D) return refuse(e, where, "attention.value_length", p->dv, "attention.key_length");
+    if (p->inner != p->Hv * p->Dl)
+        return refuse(e, where, "ssm.inner_size", p->inner, "time_step_rank times state_size");
+    if (p->n_lp != 1) return refuse(e, where, "ple.layers", p->lp[1], "one layer");
     if (p->n_ratios < p->Lall)
         return err_set(e, ERR_MODEL, "%s: attention.compress_ratios has %" PRId64 " entries for %" PRId64 " blocks",
                        where, p->n_ratios, p->Lall);
-    for (int l = 0; l < p->Lall; l++) {
-        if (qwen38_is_attention(p, l) && q == 0) q = p->ratios[l];
-        if (p->ratios[l] != (qwen38_is_attention(p, l) ? q : 0) || (q == 0 && qwen38_is_attention(p, l)))
-            return err_set(
-                e, ERR_MODEL,
-                "%s: attention.compress_ratios = %d for block %d is not supported (only one number above 0 for "
-                "all blocks with attention, 0 for the others)",
-                where, (int)p->ratios[l], l);
-    }
-    if (q && p->B % q) return refuse(e, where, "attention.indexer.top_k", p->B, "a multiple of the ratio");
+    if (p->row_dim != p->W)
+        return refuse(e, where, "ple.row_dimension", p->row_dim, "embedding_length_per_layer_input");
     return 0;
 }
 
@@ -268,11 +260,11 @@ static int check_table(const struct qwen38_params *p, const char *where, struct 
 
 int qwen38_complete(struct qwen38_params *p, const char *where, struct err *e)
 {
-    int rc = check_ranges(p, where, e);
+    int rc = check_derivable(p, where, e);
     if (rc) return rc;
     derive(p);
-    rc = check_relations(p, where, e);
-    if (!rc) rc = check_blocks(p, where, e);
+    rc = check_shapes(p, where, e);
+    if (!rc) rc = check_as_read(p, where, e);
     return rc ? rc : check_table(p, where, e);
 }
 
