@@ -1,7 +1,7 @@
 /* Put under a program with LD_PRELOAD: positioned reads that touch a range of a file's offsets fail, come short or take
  * long, as of a disk that dies. READ_FAULT is "KIND FROM TO": kind eio, short (one byte less than is asked for, while
- * there are two), end (nothing is there any more) or slow (a millisecond more). A test may be built with this file
- * and set the range itself. */
+ * there are two), end (nothing is there any more) or slow (a millisecond more). There is no io_uring then, whose reads
+ * would not come by here. A test may be built with this file (READ_FAULT_INSIDE) and set the range itself. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -53,5 +53,14 @@ ssize_t pread(int fd, void *p, size_t n, off_t at)
 ssize_t pread64(int fd, void *p, size_t n, off64_t at)
 {
     return faulty_read(fd, p, n, at);
+}
+#endif
+
+#ifndef READ_FAULT_INSIDE
+/* Where liburing is used, a library that is loaded too. */
+int io_uring_queue_init(unsigned entries, void *ring, unsigned flags);
+int io_uring_queue_init(unsigned entries, void *ring, unsigned flags)
+{
+    return -ENOSYS;
 }
 #endif

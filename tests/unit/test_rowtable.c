@@ -9,6 +9,7 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+#define READ_FAULT_INSIDE
 #include "../preload/read_fault.c"
 #include "../support/temp_files.h"
 #include "base/mem.h"
