@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "dialect/canonical.h"
 #include "gguf/gguf.h"
 #include "quant/quant.h"
 
@@ -639,6 +640,24 @@ static void what_may_be_missing(void **state)
     check("output.weight", QT_BF16, "model.embed_tokens.weight", same, same, as_is);
 }
 
+/* A reader of models takes what was written, padded or not. */
+static void is_recognised(void **state)
+{
+    static const char *const options[] = {
+        "", "--experts Q2_K --dense Q8_0 --type ffn_gate=F16 --type ffn_up=F16 --overwrite"};
+    const char *paths[] = {f.out};
+    for (int i = 0; i < 2; i++) {
+        struct canonical *c;
+        struct err e = {0};
+        convert(options[i]);
+        if (canonical_open(paths, 1, NULL, &c, &e)) fail_msg("%s", e.msg);
+        assert_int_equal(canonical_n_layers(c), 2);
+        assert_int_equal(canonical_int(c, "expert_feed_forward_length"), F);
+        assert_int_equal(canonical_int(c, "ple.eos_token_id"), 20);
+        canonical_close(c);
+    }
+}
+
 /* ---- refusals ---- */
 
 static void refused(const char *told)
@@ -699,6 +718,7 @@ int main(void)
         WITH_SOURCE(types_as_published),
         WITH_SOURCE(a_model_with_images_is_the_same),
         WITH_SOURCE(what_may_be_missing),
+        WITH_SOURCE(is_recognised),
         WITH_SOURCE(damaged_sources),
         WITH_SOURCE(other_configurations),
     };
