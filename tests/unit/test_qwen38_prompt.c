@@ -241,6 +241,50 @@ static void test_calls_behind_a_text(void **state)
            ASK("q"), CALLING("r", "", calls));
 }
 
+/* All parts of the frame in one piece, as the specification writes it. */
+static void test_a_whole_conversation(void **state)
+{
+    static const struct chat_call calls[] = {CALL("1", "f", "{\"n\": 2, \"city\": \"Oslo\"}"), CALL("2", "f", "{}")};
+    const struct chat_options o = {.thinking = CHAT_THINK_HIGH, .tools = tools + 2, .n_tools = 1};
+    const struct chat_message m[] = {
+        SYSTEM("Be brief. "), ASK("Weather?"),           CALLING("Look\nit up.\n", " Wait. ", calls),
+        RESULT("2", "none"),  RESULT("1", "{\"t\": 3}"), ANSWER("", "3 degrees.\n"),
+        ASK("And now?")};
+    prompt_expect(
+        &qwen38_prompt, m, sizeof m / sizeof *m, &o,
+        "⟦<|im_start|>⟧system\nReasoning effort is set to xhigh. Please think carefully through the task, validate key "
+        "assumptions, consider plausible alternatives, and prioritize correctness, consistency, and clarity in the "
+        "final "
+        "answer.\n\n" TOOLS(
+            "\n{\"type\": \"function\", \"function\": {\"name\": \"g\", \"x\": [1,2]}}") "\n\nBe "
+                                                                                         "brief.⟦<|im_end|>⟧\n"
+                                                                                         "⟦<|im_start|>⟧user\nWeather?"
+                                                                                         "⟦<|im_end|>⟧\n"
+                                                                                         "⟦<|im_start|>⟧assistant\n⟦<"
+                                                                                         "think>⟧\nLook\nit "
+                                                                                         "up.\n⟦</think>⟧\n\nWait.\n\n"
+                                                                                         "⟦<tool_call>⟧\n<function=f>"
+                                                                                         "\n<parameter=n>\n2\n</"
+                                                                                         "parameter>\n<parameter=city>"
+                                                                                         "\nOslo\n</parameter>\n"
+                                                                                         "</function>\n⟦</tool_call>⟧\n"
+                                                                                         "⟦<tool_call>⟧\n<function=f>"
+                                                                                         "\n</function>\n⟦</"
+                                                                                         "tool_call>⟧⟦<|im_end|>⟧\n"
+                                                                                         "⟦<|im_start|>⟧user\n⟦<tool_"
+                                                                                         "response>⟧\n{\"t\": "
+                                                                                         "3}\n⟦</tool_response>⟧\n"
+                                                                                         "⟦<tool_response>⟧\nnone\n⟦</"
+                                                                                         "tool_response>⟧⟦<|im_end|>⟧\n"
+                                                                                         "⟦<|im_start|>⟧assistant\n⟦<"
+                                                                                         "think>⟧\n\n⟦</think>⟧\n\n3 "
+                                                                                         "degrees.\n⟦<|im_end|>⟧\n"
+                                                                                         "⟦<|im_start|>⟧user\nAnd "
+                                                                                         "now?⟦<|im_end|>⟧\n"
+                                                                                         "⟦<|im_start|>⟧assistant\n⟦<"
+                                                                                         "think>⟧\n");
+}
+
 static void test_known_blocks_are_repeated(void **state)
 {
     static const struct chat_call calls[] = {CALL("1", "f", "{}")};
@@ -307,6 +351,7 @@ int main(void)
         cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_closing_tags_in_arguments),
         cmocka_unit_test(test_calls_behind_a_text),
+        cmocka_unit_test(test_a_whole_conversation),
         cmocka_unit_test(test_known_blocks_are_repeated),
         cmocka_unit_test(test_rendered_chat_is_recognised),
         cmocka_unit_test(test_missing_token_is_named),

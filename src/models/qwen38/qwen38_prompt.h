@@ -1,4 +1,4 @@
-/* The chat frame of Qwen3.8 (spec qwen38 7). No model of this family runs yet; the frame serves tests of the server.
+/* The chat frame of Qwen3.8 (spec qwen38 7).
  *
  *   [<|im_start|>system\n EFFORT \n\n TOOLS \n\n SYSTEM <|im_end|>\n]      what is empty is left out
  *   <|im_start|>user\n text <|im_end|>\n                                    each user message
