@@ -10,28 +10,8 @@
 #include <signal.h>
 #include <unistd.h>
 #include "../support/engine_kit.h"
-#include "../support/http_kit.h"
 #include "../support/serve_kit.h"
 #include "../support/server_run.h"
-
-#define JSON_TYPE "Content-Type: application/json\r\n"
-
-static void post(const struct server_run *s, const char *path, const char *body, struct http_answer *a)
-{
-    http_client_ask_at(s->port, "POST", path, JSON_TYPE, body, a);
-}
-
-static void get(const struct server_run *s, const char *path, struct http_answer *a)
-{
-    http_client_ask_at(s->port, "GET", path, "", NULL, a);
-}
-
-static void has(const struct http_answer *a, int status, const char *part)
-{
-    if (a->status != status || !strstr(str_c(&a->body), part))
-        fail_msg("%d instead of %d, or no \"%s\" in:\n%s\n%s", a->status, status, part, str_c(&a->head),
-                 str_c(&a->body));
-}
 
 #define CHAT "/v1/chat/completions"
 
@@ -85,13 +65,13 @@ static void test_every_api(void **state)
     char type[40];
     server_run_script(&s, serve_json("{'text':'hm</think>yes','cuts':'whole','times':0}"), "");
     for (size_t i = 0; i < sizeof apis / sizeof *apis; i++) {
-        post(&s, apis[i].path, serve_json("{%s}", apis[i].least), &a);
-        has(&a, 200, serve_json("%s", apis[i].whole));
-        post(&s, apis[i].path, serve_json("{%s,'stream':true}", apis[i].least), &a);
-        for (int k = 0; k < 2; k++) has(&a, 200, serve_json("%s", apis[i].streamed[k]));
+        server_post(&s, apis[i].path, serve_json("{%s}", apis[i].least), &a);
+        server_said(&a, 200, serve_json("%s", apis[i].whole));
+        server_post(&s, apis[i].path, serve_json("{%s,'stream':true}", apis[i].least), &a);
+        for (int k = 0; k < 2; k++) server_said(&a, 200, serve_json("%s", apis[i].streamed[k]));
         assert_string_equal(http_answer_field(&a, "Content-Type", type, sizeof type), "text/event-stream");
-        post(&s, apis[i].path, "{", &a);
-        has(&a, 400, "invalid JSON request");
+        server_post(&s, apis[i].path, "{", &a);
+        server_said(&a, 400, "invalid JSON request");
     }
     http_answer_free(&a);
     server_run_stop(&s);
@@ -104,18 +84,20 @@ static void test_count_tokens(void **state)
     struct http_answer a = {0};
     char want[60];
     server_run_script(&s, serve_json("{'text':'x','times':0}"), "--ctx 512");
-    post(&s, "/v1/messages/count_tokens", serve_json("{'messages':[{'role':'user','content':'Hello there.'}]}"), &a);
-    has(&a, 200, "{\"input_tokens\":");
+    server_post(&s, "/v1/messages/count_tokens", serve_json("{'messages':[{'role':'user','content':'Hello there.'}]}"),
+                &a);
+    server_said(&a, 200, "{\"input_tokens\":");
     const int n = atoi(str_c(&a.body) + strlen("{\"input_tokens\":"));
-    post(&s, "/v1/messages", serve_json("{'max_tokens':9,'messages':[{'role':'user','content':'Hello there.'}]}"), &a);
+    server_post(&s, "/v1/messages",
+                serve_json("{'max_tokens':9,'messages':[{'role':'user','content':'Hello there.'}]}"), &a);
     snprintf(want, sizeof want, "\"input_tokens\":%d,", n);
-    has(&a, 200, want);
+    server_said(&a, 200, want);
     struct str big = {0};
     str_printf(&big, "{\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":\"%04000d\"}]}", 0);
-    post(&s, "/v1/messages/count_tokens", big.p, &a);
-    has(&a, 200, "{\"input_tokens\":1004}");
-    post(&s, "/v1/messages", big.p, &a);
-    has(&a, 400, "Prompt has 1004 tokens, but the configured context size is 512 tokens");
+    server_post(&s, "/v1/messages/count_tokens", big.p, &a);
+    server_said(&a, 200, "{\"input_tokens\":1004}");
+    server_post(&s, "/v1/messages", big.p, &a);
+    server_said(&a, 400, "Prompt has 1004 tokens, but the configured context size is 512 tokens");
     str_free(&big);
     http_answer_free(&a);
     server_run_stop(&s);
@@ -127,7 +109,7 @@ static void test_log_and_metrics(void **state)
     struct http_answer a = {0};
     char line[400];
     server_run_script(&s, serve_json("{'text':'yes','times':0}"), "--sessions 3");
-    for (int i = 0; i < 2; i++) post(&s, CHAT, serve_user("Hi", ""), &a);
+    for (int i = 0; i < 2; i++) server_post(&s, CHAT, serve_user("Hi", ""), &a);
     assert_true(
         shell_await_line(&s.child, "ds4-server: request: POST /v1/chat/completions 127.0.0.1:", line, sizeof line));
     assert_non_null(strstr(line, " #1: queued "));
@@ -135,18 +117,18 @@ static void test_log_and_metrics(void **state)
     assert_non_null(strstr(line, "answer 1 tokens (0 reasoning) at "));
     assert_string_equal(line + strlen(line) - 6, ", stop");
     assert_true(shell_await(&s.child, "5 cached (the prompt is a part of a history of 6 tokens)"));
-    get(&s, "/metrics", &a);
-    has(&a, 200, "\nds4_requests_total 2\n");
-    has(&a, 200, "\nds4_answers_total{finish=\"stop\"} 2\n");
-    has(&a, 200, "\nds4_prompt_tokens_total 10\n");
-    has(&a, 200, "\nds4_cached_tokens_total 5\n");
-    has(&a, 200, "\nds4_completion_tokens_total 2\n");
-    has(&a, 200, "\nds4_sessions 3\n");
-    get(&s, "/props", &a);
-    has(&a, 200, "\"sessions\":3");
+    server_get(&s, "/metrics", &a);
+    server_said(&a, 200, "\nds4_requests_total 2\n");
+    server_said(&a, 200, "\nds4_answers_total{finish=\"stop\"} 2\n");
+    server_said(&a, 200, "\nds4_prompt_tokens_total 10\n");
+    server_said(&a, 200, "\nds4_cached_tokens_total 5\n");
+    server_said(&a, 200, "\nds4_completion_tokens_total 2\n");
+    server_said(&a, 200, "\nds4_sessions 3\n");
+    server_get(&s, "/props", &a);
+    server_said(&a, 200, "\"sessions\":3");
     server_run_stop(&s);
     server_run_script(&s, serve_json("{'text':'yes','times':0}"), "--quiet");
-    post(&s, CHAT, serve_user("Hi", ""), &a);
+    server_post(&s, CHAT, serve_user("Hi", ""), &a);
     kill(s.child.pid, SIGTERM);
     assert_int_equal(shell_end(&s.child), 0);
     assert_null(strstr(str_c(&s.child.said), "request:"));
@@ -165,24 +147,18 @@ static void test_client_gone(void **state)
         serve_json("{'when':'[endless]','text':'again ','repeat':1000000,'token_ms':1,'times':0}\n{'text':'quick'}"),
         "--ctx 1000000 --tokens 900000");
     for (int reset = 0; reset < 2; reset++) {
-        int fd = http_client_at(s.port);
-        const char *body = serve_user("[endless]", ",'stream':true");
-        struct str request = {0};
+        int fd = server_send(&s, CHAT, serve_user("[endless]", ",'stream':true"));
         char piece[2000];
-        str_printf(&request, "POST " CHAT " HTTP/1.1\r\nHost: localhost\r\n" JSON_TYPE "Content-Length: %zu\r\n\r\n%s",
-                   strlen(body), body);
-        http_client_put(fd, request.p);
         for (size_t n = 0; n < 1000;) n += http_client_read(fd, piece, sizeof piece, NULL);
         if (reset)
             http_client_reset(fd);
         else
             close(fd);
-        post(&s, CHAT, serve_user("Hi", ""), &a);
-        has(&a, 200, "\"content\":\"quick\"");
-        str_free(&request);
+        server_post(&s, CHAT, serve_user("Hi", ""), &a);
+        server_said(&a, 200, "\"content\":\"quick\"");
     }
-    get(&s, "/metrics", &a);
-    has(&a, 200, "\nds4_cancelled_total 2\n");
+    server_get(&s, "/metrics", &a);
+    server_said(&a, 200, "\nds4_cancelled_total 2\n");
     http_answer_free(&a);
     server_run_stop(&s);
 }
@@ -193,8 +169,8 @@ static void test_silent_reasoning(void **state)
     struct server_run s;
     struct http_answer a = {0};
     server_run_script(&s, serve_json("{'text':'hmhm</think>yes','cuts':[2,4,12,15],'token_ms':1500,'times':0}"), "");
-    post(&s, "/v1/responses", "{\"input\":\"Hi\",\"stream\":true}", &a);
-    has(&a, 200, "event: response.completed");
+    server_post(&s, "/v1/responses", "{\"input\":\"Hi\",\"stream\":true}", &a);
+    server_said(&a, 200, "event: response.completed");
     int n = 0;
     for (const char *p = str_c(&a.body); (p = strstr(p, "event: response.in_progress")); p++) n++;
     assert_in_range(n, 2, 3); /* at the start, and within 6 seconds of nothing */
@@ -210,17 +186,17 @@ static void test_failure(void **state)
     struct http_answer a = {0};
     char value[20];
     server_run_script(&s, serve_json("{'text':'abcd','error':'device lost','error_at':1,'times':0}"), "");
-    post(&s, CHAT, serve_user("Hi", ""), &a);
-    has(&a, 503, "device lost");
+    server_post(&s, CHAT, serve_user("Hi", ""), &a);
+    server_said(&a, 503, "device lost");
     assert_string_equal(http_answer_field(&a, "Retry-After", value, sizeof value), "60");
     /* from now on at once, with its status, also where a stream is asked for */
-    post(&s, CHAT, serve_user("Hi", ",'stream':true"), &a);
-    has(&a, 503, "the model has failed: device lost");
+    server_post(&s, CHAT, serve_user("Hi", ",'stream':true"), &a);
+    server_said(&a, 503, "the model has failed: device lost");
     assert_string_equal(http_answer_field(&a, "Retry-After", value, sizeof value), "60");
-    post(&s, "/v1/messages", serve_json("{'max_tokens':9,'messages':[{'role':'user','content':'Hi'}]}"), &a);
-    has(&a, 503, "overloaded_error");
-    get(&s, "/health", &a);
-    has(&a, 503, "device lost");
+    server_post(&s, "/v1/messages", serve_json("{'max_tokens':9,'messages':[{'role':'user','content':'Hi'}]}"), &a);
+    server_said(&a, 503, "overloaded_error");
+    server_get(&s, "/health", &a);
+    server_said(&a, 503, "device lost");
     http_answer_free(&a);
     server_run_ended(&s, 3);
 }
@@ -231,17 +207,15 @@ static void test_signals(void **state)
     struct server_run s;
     struct http_answer a = {0};
     char piece[400];
-    const char *body = serve_user("Hi", ",'stream':true");
-    struct str request = {0};
-    str_printf(&request, "POST " CHAT " HTTP/1.1\r\nHost: localhost\r\n" JSON_TYPE "Content-Length: %zu\r\n\r\n%s",
-               strlen(body), body);
+    char body[200];
+    snprintf(body, sizeof body, "%s", serve_user("Hi", ",'stream':true"));
     /* one signal: what runs is finished */
     server_run_script(&s, serve_json(lines, 50), "");
-    int idle = http_client_at(s.port), fd = http_client_at(s.port);
+    int idle = http_client_at(s.port);
     http_client_put(idle, "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
     http_client_answer(idle, "GET", &a);
     assert_int_equal(a.status, 200);
-    http_client_put(fd, request.p);
+    int fd = server_send(&s, CHAT, body);
     assert_true(http_client_read(fd, piece, 300, NULL) > 0);
     kill(s.child.pid, SIGTERM);
     http_client_ended(idle); /* an idle connection is closed */
@@ -254,8 +228,7 @@ static void test_signals(void **state)
     server_run_ended(&s, 0);
     /* two: the program ends */
     server_run_script(&s, serve_json(lines, 100000), "");
-    fd = http_client_at(s.port);
-    http_client_put(fd, request.p);
+    fd = server_send(&s, CHAT, body);
     assert_true(http_client_read(fd, piece, 300, NULL) > 0);
     kill(s.child.pid, SIGINT);
     while (http_client_read(fd, piece, 1, NULL) && piece[0] != 'y') { /* it goes on */
@@ -264,7 +237,6 @@ static void test_signals(void **state)
     server_run_ended(&s, 130);
     close(fd);
     str_free(&rest);
-    str_free(&request);
     http_answer_free(&a);
 }
 
@@ -277,18 +249,18 @@ static void test_model(void **state)
     char what[TEMP_PATH + 10], part[40];
     snprintf(what, sizeof what, "-m %s", kit_path(KIT_Q8));
     server_run_start(&s, what, "--ctx 1024 --sessions 2 --threads 2");
-    post(&s, CHAT, serve_user("Hello, who are you and what can you do?", ",'max_tokens':8,'temperature':0"), &a);
-    has(&a, 200, "\"cached_tokens\":0}");
+    server_post(&s, CHAT, serve_user("Hello, who are you and what can you do?", ",'max_tokens':8,'temperature':0"), &a);
+    server_said(&a, 200, "\"cached_tokens\":0}");
     const char *at = strstr(str_c(&a.body), "\"prompt_tokens\":");
     assert_non_null(at);
     const int n = atoi(at + strlen("\"prompt_tokens\":"));
-    post(&s, CHAT, serve_user("Hello, who are you and what can you do?", ",'max_tokens':8,'temperature':0"), &a);
+    server_post(&s, CHAT, serve_user("Hello, who are you and what can you do?", ",'max_tokens':8,'temperature':0"), &a);
     snprintf(part, sizeof part, "\"cached_tokens\":%d}", n);
-    has(&a, 200, part);
-    get(&s, "/props", &a);
-    has(&a, 200, "\"family\":\"deepseek4\"");
-    has(&a, 200, "\"backend\":\"cpu\"");
-    has(&a, 200, "\"context_length\":1024");
+    server_said(&a, 200, part);
+    server_get(&s, "/props", &a);
+    server_said(&a, 200, "\"family\":\"deepseek4\"");
+    server_said(&a, 200, "\"backend\":\"cpu\"");
+    server_said(&a, 200, "\"context_length\":1024");
     http_answer_free(&a);
     server_run_stop(&s);
     kit_clean();
@@ -308,15 +280,15 @@ static void test_replay(void **state)
     const char *lines = serve_json("{'when':'fail','text':'a','error':'lost'}\n{'text':'plain','times':0}");
     server_run_script(&s, lines, options);
 #define KEY "Authorization: Bearer sk-of-the-test\r\n"
-    http_client_ask_at(s.port, "POST", CHAT, JSON_TYPE KEY, serve_user("Hi", ""), &a);
-    has(&a, 200, "plain");
+    http_client_ask_at(s.port, "POST", CHAT, SERVER_JSON KEY, serve_user("Hi", ""), &a);
+    server_said(&a, 200, "plain");
     const size_t bytes = a.body.n;
-    http_client_ask_at(s.port, "POST", "/v1/messages?beta=true", JSON_TYPE "x-api-key: sk-of-the-test\r\n",
+    http_client_ask_at(s.port, "POST", "/v1/messages?beta=true", SERVER_JSON "x-api-key: sk-of-the-test\r\n",
                        serve_json("{'max_tokens':5,'messages':[{'role':'user','content':'Hi'}],'stream':true}"), &a);
-    has(&a, 200, "message_stop");
-    http_client_ask_at(s.port, "POST", "/v1/responses", JSON_TYPE KEY, "{\"input\":\"\xff\"}", &a);
-    has(&a, 400, "invalid JSON");
-    http_client_ask_at(s.port, "POST", CHAT, JSON_TYPE, serve_user("Hi", ""), &a); /* no key: not in the journal */
+    server_said(&a, 200, "message_stop");
+    http_client_ask_at(s.port, "POST", "/v1/responses", SERVER_JSON KEY, "{\"input\":\"\xff\"}", &a);
+    server_said(&a, 400, "invalid JSON");
+    http_client_ask_at(s.port, "POST", CHAT, SERVER_JSON, serve_user("Hi", ""), &a); /* no key: not in the journal */
     assert_int_equal(a.status, 401);
     server_run_stop(&s);
     snprintf(command, sizeof command, "cat %s", journal);

@@ -9,10 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include <jansson.h>
-#include "base/mem.h"
-#include "../support/api_answer.h"
+#include "../support/api_talk.h"
 #include "../support/demo_model.h"
-#include "../support/http_kit.h"
 #include "../support/server_run.h"
 
 /* What is asked, the only command that is run for it, and what the answer must say. No two are the same: what is
@@ -43,101 +41,32 @@ static const struct task {
 };
 enum { N_TASKS = sizeof tasks / sizeof *tasks };
 
+/* The tool that the model knows. */
+static const char tools[] =
+    "[{\"name\":\"bash\",\"description\":\"Run a shell command and return its output.\",\"parameters\":{\"type\":"
+    "\"object\",\"properties\":{\"command\":{\"type\":\"string\"}},\"required\":[\"command\"]}}]";
+
 struct conversation {
     const struct server_run *server;
     enum api api;
-    bool stream, thinking;
-    json_t *history;
-    struct api_answer answer; /* the last one */
+    bool stream;
+    struct talk talk;
 };
 
-/* ---------------------------------------------------------------- requests */
-
-static const char *const paths[] = {
-    [API_CHAT] = "/v1/chat/completions", [API_RESPONSES] = "/v1/responses", [API_MESSAGES] = "/v1/messages"};
-
-/* The tool that the model knows, in the API's words. */
-static json_t *tools_of(enum api api)
-{
-    json_t *schema = json_pack("{s:s,s:{s:{s:s}},s:[s]}", "type", "object", "properties", "command", "type", "string",
-                               "required", "command");
-    static const char about[] = "Run a shell command and return its output.";
-    if (api == API_CHAT)
-        return json_pack("[{s:s,s:{s:s,s:s,s:o}}]", "type", "function", "function", "name", "bash", "description",
-                         about, "parameters", schema);
-    if (api == API_RESPONSES)
-        return json_pack("[{s:s,s:s,s:s,s:o}]", "type", "function", "name", "bash", "description", about, "parameters",
-                         schema);
-    return json_pack("[{s:s,s:s,s:o}]", "name", "bash", "description", about, "input_schema", schema);
-}
-
-static char *body_of(const struct conversation *c)
-{
-    json_t *b = json_pack("{s:f,s:b,s:o}", "temperature", 0.0, "stream", c->stream, "tools", tools_of(c->api));
-    json_object_set(b, c->api == API_RESPONSES ? "input" : "messages", c->history);
-    json_object_set_new(b, c->api == API_RESPONSES ? "max_output_tokens" : "max_tokens", json_integer(200));
-    if (c->api == API_RESPONSES)
-        json_object_set_new(b, "reasoning",
-                            json_pack("{s:s,s:s}", "effort", c->thinking ? "high" : "none", "summary", "auto"));
-    else
-        json_object_set_new(b, "thinking", json_pack("{s:s}", "type", c->thinking ? "enabled" : "disabled"));
-    if (c->api == API_CHAT && c->stream)
-        json_object_set_new(b, "stream_options", json_pack("{s:b}", "include_usage", 1));
-    char *text = json_dumps(b, 0);
-    json_decref(b);
-    return text;
-}
-
-static void ask(struct conversation *c)
+/* The answer to the last step, which the next one then has before it. */
+static const struct api_answer *ask(struct conversation *c)
 {
     struct http_answer a = {0};
-    char *body = body_of(c);
-    http_client_ask_at(c->server->port, "POST", paths[c->api], "Content-Type: application/json\r\n", body, &a);
-    if (a.status != 200) fail_msg("%d: %s", a.status, str_c(&a.body));
-    api_answer_read(c->api, c->stream, a.body.p, a.body.n, &c->answer);
+    struct str body = {0};
+    struct api_answer *answer = &c->talk.step[c->talk.n_steps - 1].answer;
+    talk_request(&c->talk, c->api, c->stream, 200, &body);
+    server_post(c->server, api_paths[c->api], body.p, &a);
+    server_said(&a, 200, "");
+    api_answer_read(c->api, c->stream, a.body.p, a.body.n, answer);
+    if (answer->wrong.n) fail_msg("%s: %s:\n%s", api_paths[c->api], answer->wrong.p, str_c(&a.body));
     http_answer_free(&a);
-    mem_free(body);
-}
-
-/* ---------------------------------------------------------------- histories, as clients keep them */
-
-static void add(struct conversation *c, json_t *item)
-{
-    assert_non_null(item);
-    json_array_append_new(c->history, item);
-}
-
-static void add_chat(struct conversation *c, const struct api_answer_call *call, const char *result)
-{
-    json_t *m =
-        json_pack("{s:s,s:n,s:[{s:s,s:s,s:{s:s,s:s}}]}", "role", "assistant", "content", "tool_calls", "id", call->id,
-                  "type", "function", "function", "name", str_c(&call->name), "arguments", str_c(&call->arguments));
-    if (c->answer.reasoning.n) json_object_set_new(m, "reasoning_content", json_string(c->answer.reasoning.p));
-    add(c, m);
-    add(c, json_pack("{s:s,s:s,s:s}", "role", "tool", "tool_call_id", call->id, "content", result));
-}
-
-static void add_responses(struct conversation *c, const struct api_answer_call *call, const char *result)
-{
-    if (c->answer.reasoning.n)
-        add(c, json_pack("{s:s,s:[{s:s,s:s}]}", "type", "reasoning", "summary", "type", "summary_text", "text",
-                         c->answer.reasoning.p));
-    add(c, json_pack("{s:s,s:s,s:s,s:s}", "type", "function_call", "call_id", call->id, "name", str_c(&call->name),
-                     "arguments", str_c(&call->arguments)));
-    add(c, json_pack("{s:s,s:s,s:s}", "type", "function_call_output", "call_id", call->id, "output", result));
-}
-
-static void add_messages(struct conversation *c, const struct api_answer_call *call, const char *result)
-{
-    json_t *blocks = json_array();
-    if (c->answer.reasoning.n)
-        json_array_append_new(blocks, json_pack("{s:s,s:s,s:s}", "type", "thinking", "thinking", c->answer.reasoning.p,
-                                                "signature", "x"));
-    json_array_append_new(blocks, json_pack("{s:s,s:s,s:s,s:o}", "type", "tool_use", "id", call->id, "name",
-                                            str_c(&call->name), "input", json_loads(str_c(&call->arguments), 0, NULL)));
-    add(c, json_pack("{s:s,s:o}", "role", "assistant", "content", blocks));
-    add(c, json_pack("{s:s,s:[{s:s,s:s,s:s}]}", "role", "user", "content", "type", "tool_result", "tool_use_id",
-                     call->id, "content", result));
+    str_free(&body);
+    return answer;
 }
 
 /* ---------------------------------------------------------------- the tool */
@@ -168,27 +97,26 @@ static void run_tool(const struct task *t, const struct api_answer_call *call, s
 
 static void converse(struct conversation *c, const struct task *t)
 {
-    static void (*const add_turn[])(struct conversation *, const struct api_answer_call *, const char *) = {
-        [API_CHAT] = add_chat, [API_RESPONSES] = add_responses, [API_MESSAGES] = add_messages};
+    const bool thinking = c->talk.thinking == TALK_THINKING;
     struct str said = {0};
-    c->history = json_pack("[{s:s,s:s}]", "role", "user", "content", t->question);
-    ask(c);
-    const struct usage first = c->answer.usage;
-    assert_string_equal(c->answer.finish, "calls");
-    assert_int_equal(c->answer.n_calls, 1);
-    assert_int_equal(c->answer.reasoning.n > 0, c->thinking);
-    run_tool(t, &c->answer.call[0], &said);
-    add_turn[c->api](c, &c->answer.call[0], str_c(&said));
-    ask(c);
-    const struct usage second = c->answer.usage;
-    print_message("%s%s%s: \"%s\" -> \"%s\" -> \"%s\" -> \"%s\"; %d + %d tokens, then %d of %d cached\n", paths[c->api],
-                  c->stream ? ", streamed" : "", c->thinking ? ", thinking" : "", t->question, t->command, str_c(&said),
-                  str_c(&c->answer.text), first.prompt, first.completion, second.cached, second.prompt);
-    assert_string_equal(c->answer.finish, "stop");
-    if (!strstr(str_c(&c->answer.text), t->answer)) fail_msg("no \"%s\" in \"%s\"", t->answer, str_c(&c->answer.text));
+    c->talk.step[c->talk.n_steps++].question = t->question;
+    const struct api_answer *call = ask(c);
+    const struct usage first = call->usage;
+    assert_string_equal(call->finish, "calls");
+    assert_int_equal(call->n_calls, 1);
+    assert_int_equal(call->reasoning.n > 0, thinking);
+    run_tool(t, &call->call[0], &said);
+    c->talk.step[c->talk.n_steps++].result = str_c(&said);
+    const struct api_answer *last = ask(c);
+    const struct usage second = last->usage;
+    print_message("%s%s%s: \"%s\" -> \"%s\" -> \"%s\" -> \"%s\"; %d + %d tokens, then %d of %d cached\n",
+                  api_paths[c->api], c->stream ? ", streamed" : "", thinking ? ", thinking" : "", t->question,
+                  t->command, str_c(&said), str_c(&last->text), first.prompt, first.completion, second.cached,
+                  second.prompt);
+    assert_string_equal(last->finish, "stop");
+    if (!strstr(str_c(&last->text), t->answer)) fail_msg("no \"%s\" in \"%s\"", t->answer, str_c(&last->text));
     assert_true(100 * second.cached >= 95 * (first.prompt + first.completion));
-    json_decref(c->history);
-    api_answer_free(&c->answer);
+    talk_free(&c->talk);
     str_free(&said);
 }
 
@@ -201,7 +129,9 @@ static void test_tools(void **state)
     snprintf(what, sizeof what, "-m %s", model);
     server_run_start(&s, what, "--ctx 4096 --threads 2");
     for (size_t i = 0; i < N_TASKS; i++) {
-        struct conversation c = {.server = &s, .api = apis[i / 4], .stream = i % 4 >= 2, .thinking = i % 2 == 1};
+        struct conversation c = {.server = &s, .api = apis[i / 4], .stream = i % 4 >= 2};
+        c.talk.tools = tools;
+        c.talk.thinking = i % 2 ? TALK_THINKING : TALK_NO_THINKING;
         converse(&c, &tasks[i]);
     }
     server_run_stop(&s);

@@ -15,22 +15,7 @@
 #include "base/clock.h"
 #include "../support/api_talk.h"
 #include "../support/serve_kit.h"
-#include "../support/http_kit.h"
 #include "../support/server_run.h"
-
-#define SERVER_JSON "Content-Type: application/json\r\n"
-
-static void server_post(const struct server_run *s, const char *path, const char *body, struct http_answer *a)
-{
-    http_client_ask_at(s->port, "POST", path, SERVER_JSON, body, a);
-}
-
-static void server_said(const struct http_answer *a, int status, const char *part)
-{
-    if (a->status != status || !strstr(str_c(&a->body), part))
-        fail_msg("%d instead of %d, or no \"%s\" in:\n%s\n%s", a->status, status, part, str_c(&a->head),
-                 str_c(&a->body));
-}
 
 static const char script[] = "{'when':'[endless]','text':'again ','repeat':1000000,'token_ms':2,'times':0}\n"
                              "{'when':'[slow to read]','text':'read','layer_ms':150,'times':0}\n"
@@ -47,7 +32,7 @@ static void start(struct server_run *s, const char *options)
 static void expect_alive(const struct server_run *s)
 {
     struct http_answer a = {0};
-    server_post(s, talk_path(TALK_CHAT), serve_user("Hi", ""), &a);
+    server_post(s, api_paths[API_CHAT], serve_user("Hi", ""), &a);
     server_said(&a, 200, "\"content\":\"quick\"");
     http_answer_free(&a);
 }
@@ -60,14 +45,14 @@ static void repeat(struct str *s, const char *text, size_t n)
 }
 
 /* The least request of an API with one more member, whose value is a text repeated between two others. */
-static void with_member(enum talk_api api, const char *before, const char *again, size_t n, const char *after,
+static void with_member(enum api api, const char *before, const char *again, size_t n, const char *after,
                         struct str *out)
 {
-    static const char *const least[TALK_APIS] = {"\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]",
+    static const char *const least[API_COUNT] = {"\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]",
                                                  "\"prompt\":\"Hi\"", "\"input\":\"Hi\"",
                                                  "\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]"};
     str_clear(out);
-    str_printf(out, "{\"max_%stokens\":9,%s,\"x\":%s", api == TALK_RESPONSES ? "output_" : "", least[api], before);
+    str_printf(out, "{\"max_%stokens\":9,%s,\"x\":%s", api == API_RESPONSES ? "output_" : "", least[api], before);
     repeat(out, again, n);
     str_printf(out, "%s}", after);
 }
@@ -93,11 +78,11 @@ static void test_bodies(void **state)
     struct str body = {0};
     start(&s, "--quiet");
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
-        for (enum talk_api api = 0; api < TALK_APIS; api++) {
+        for (enum api api = 0; api < API_COUNT; api++) {
             with_member(api, bodies[i].before, bodies[i].again, bodies[i].n, bodies[i].after, &body);
-            server_post(&s, talk_path(api), body.p, &a);
+            server_post(&s, api_paths[api], body.p, &a);
             if (a.status != bodies[i].status)
-                fail_msg("%s with %.20s%.20s...: %d, %.300s", talk_path(api), bodies[i].before, bodies[i].again,
+                fail_msg("%s with %.20s%.20s...: %d, %.300s", api_paths[api], bodies[i].before, bodies[i].again,
                          a.status, str_c(&a.body));
             server_said(&a, bodies[i].status, bodies[i].status == 400 ? "invalid JSON request" : "usage");
         }
@@ -120,7 +105,7 @@ static void test_many_tools(void **state)
     for (int i = 0; i < 50000; i++)
         str_printf(&body, "%s{\"type\":\"function\",\"function\":{\"name\":\"t%d\"}}", i ? "," : "", i);
     str_puts(&body, "]}");
-    server_post(&s, talk_path(TALK_CHAT), body.p, &a);
+    server_post(&s, api_paths[API_CHAT], body.p, &a);
     server_said(&a, 400, "context_length_exceeded");
     expect_alive(&s);
     str_free(&body);
@@ -141,8 +126,8 @@ static void test_foreign_pages(void **state)
     start(&s, "--quiet");
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
         snprintf(fields, sizeof fields, "%s" SERVER_JSON, foreign[i]);
-        for (enum talk_api api = 0; api < TALK_APIS; api++) {
-            http_client_ask_at(s.port, "POST", talk_path(api), fields, serve_user("Hi", ""), &a);
+        for (enum api api = 0; api < API_COUNT; api++) {
+            http_client_ask_at(s.port, "POST", api_paths[api], fields, serve_user("Hi", ""), &a);
             assert_int_equal(a.status, 403);
         }
         http_client_ask_at(s.port, "GET", "/", foreign[i], NULL, &a);
@@ -154,17 +139,6 @@ static void test_foreign_pages(void **state)
 }
 
 /* ---------------------------------------------------------------- clients that go */
-
-static int send_post(const struct server_run *s, enum talk_api api, const char *body)
-{
-    struct str text = {0};
-    const int fd = http_client_at(s->port);
-    str_printf(&text, "POST %s HTTP/1.1\r\nHost: localhost\r\n" SERVER_JSON "Content-Length: %zu\r\n\r\n%s",
-               talk_path(api), strlen(body), body);
-    http_client_send(fd, text.p, text.n);
-    str_free(&text);
-    return fd;
-}
 
 enum ending { GO, RESET, HALF_CLOSE, ENDINGS };
 
@@ -212,7 +186,7 @@ static void test_gone_at_each_stage(void **state)
         for (enum ending how = 0; how < ENDINGS; how++) {
             if (how == HALF_CLOSE && !stages[i].ends) continue;
             const char *body = serve_user(stages[i].text, stages[i].stream ? ",'stream':true" : "");
-            end_after(send_post(&s, TALK_CHAT, body), stages[i].bytes, how, stages[i].last);
+            end_after(server_send(&s, api_paths[API_CHAT], body), stages[i].bytes, how, stages[i].last);
             expect_alive(&s);
         }
     }
@@ -228,9 +202,9 @@ static void test_a_crowd_goes(void **state)
     start(&s, "--quiet --sessions 2 --ctx 100000 --tokens 90000");
     for (enum ending how = GO; how <= RESET; how++) {
         for (int i = 0; i < CROWD; i++)
-            fd[i] = send_post(&s, (enum talk_api)(i % 2) * TALK_RESPONSES,
-                              i % 2 ? serve_json("{'input':'[endless]','stream':true}")
-                                    : serve_user("[endless]", i % 4 ? ",'stream':true" : ""));
+            fd[i] = server_send(&s, api_paths[i % 2 ? API_RESPONSES : API_CHAT],
+                                i % 2 ? serve_json("{'input':'[endless]','stream':true}")
+                                      : serve_user("[endless]", i % 4 ? ",'stream':true" : ""));
         for (int i = 0; i < CROWD; i++) end_after(fd[i], 0, how, "");
         expect_alive(&s);
     }
@@ -249,7 +223,7 @@ static void test_large_bodies_wait(void **state)
     char value[20];
     int busy, fd[LARGE];
     start(&s, "--quiet --ctx 100000 --tokens 90000");
-    busy = send_post(&s, TALK_CHAT, serve_user("[endless]", ",'stream':true"));
+    busy = server_send(&s, api_paths[API_CHAT], serve_user("[endless]", ",'stream':true"));
     str_puts(&body, serve_user("Hi", ",'x':'"));
     body.n -= 1; /* without the last brace */
     char *fill = malloc(60 << 20);
@@ -259,12 +233,12 @@ static void test_large_bodies_wait(void **state)
     str_puts(&body, "\"}");
     free(fill);
     for (int i = 0; i < LARGE - 1; i++) {
-        fd[i] = send_post(&s, TALK_CHAT, body.p);
+        fd[i] = server_send(&s, api_paths[API_CHAT], body.p);
         server_post(&s, "/v1/messages/count_tokens", serve_user("Hi", ""), &a);
         server_said(&a, 200, "input_tokens");
     }
     for (double end = clock_s() + 60;;) { /* until those before have arrived */
-        server_post(&s, talk_path(TALK_MESSAGES), body.p, &a);
+        server_post(&s, api_paths[API_MESSAGES], body.p, &a);
         if (a.status == 503 && strstr(str_c(&a.body), "too many large requests")) break;
         assert_true(clock_s() < end);
     }
@@ -275,7 +249,7 @@ static void test_large_bodies_wait(void **state)
         server_said(&a, 200, "quick");
         close(fd[i]);
     }
-    server_post(&s, talk_path(TALK_CHAT), body.p, &a);
+    server_post(&s, api_paths[API_CHAT], body.p, &a);
     server_said(&a, 200, "quick");
     str_free(&body);
     http_answer_free(&a);

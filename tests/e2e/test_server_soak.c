@@ -18,11 +18,8 @@
 #include "../support/demo_model.h"
 #include "../support/engine_kit.h"
 #include "../support/serve_kit.h"
-#include "../support/http_kit.h"
 #include "../support/server_run.h"
 #include "../support/api_talk.h"
-
-#define SERVER_JSON "Content-Type: application/json\r\n"
 
 enum { VISITORS = 8, TALKS = 8, TURNS = 3, PATIENCE_S = 600, QUIET_MS = 200, MAX_TOKENS = 160 };
 
@@ -54,14 +51,14 @@ struct visitor {
     double slowest; /* s */
     struct str body, line, wrong;
     struct http_answer http;
-    struct talk_said said;
+    struct api_answer said;
 };
 
 static void visitor_free(struct visitor *c)
 {
     if (c->fd >= 0) close(c->fd);
     http_answer_free(&c->http);
-    talk_said_free(&c->said);
+    api_answer_free(&c->said);
     str_free(&c->body);
     str_free(&c->line);
     str_free(&c->wrong);
@@ -73,16 +70,12 @@ static void visitor_free(struct visitor *c)
 static void send_request(struct visitor *c, const char *path, const char *body)
 {
     const struct timeval patience = {PATIENCE_S, 0};
-    struct str text = {0};
-    const bool close_it = kit_below(&c->rng, 2);
     if (c->fd < 0) {
         c->fd = http_client_at(c->port);
         setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     }
-    str_printf(&text, "POST %s HTTP/1.1\r\nHost: localhost\r\n" SERVER_JSON "%sContent-Length: %zu\r\n\r\n%s", path,
-               close_it ? "Connection: close\r\n" : "", strlen(body), body);
-    http_client_send(c->fd, text.p, text.n);
-    str_free(&text);
+    http_client_request(c->fd, c->port, "POST", path,
+                        kit_below(&c->rng, 2) ? SERVER_JSON "Connection: close\r\n" : SERVER_JSON, body);
 }
 
 static void read_answer(struct visitor *c)
@@ -96,33 +89,34 @@ static void read_answer(struct visitor *c)
     c->fd = -1;
 }
 
-static void ask(struct visitor *c, const struct talk *t, enum talk_api api)
+static void ask(struct visitor *c, const struct talk *t, enum api api)
 {
     const bool stream = kit_below(&c->rng, 2);
     const double begun = clock_s();
     talk_request(t, api, stream, c->material->max_tokens, &c->body);
-    send_request(c, talk_path(api), c->body.p);
+    send_request(c, api_paths[api], c->body.p);
     read_answer(c);
     if (clock_s() - begun > c->slowest) c->slowest = clock_s() - begun;
     if (c->http.status != 200 || c->http.cut) {
-        str_printf(&c->wrong, "%s: status %d%s: %s\n", talk_path(api), c->http.status, c->http.cut ? ", cut" : "",
+        str_printf(&c->wrong, "%s: status %d%s: %s\n", api_paths[api], c->http.status, c->http.cut ? ", cut" : "",
                    str_c(&c->http.body));
         return;
     }
-    talk_read(api, stream, str_c(&c->http.body), &c->said);
-    if (c->said.wrong.n) str_printf(&c->wrong, "%s: %s\n", talk_path(api), str_c(&c->said.wrong));
-    talk_line(&c->said, &c->line);
+    api_answer_read(api, stream, c->http.body.p, c->http.body.n, &c->said);
+    if (c->said.wrong.n) str_printf(&c->wrong, "%s: %s:\n%s\n", api_paths[api], c->said.wrong.p, str_c(&c->http.body));
+    api_answer_line(&c->said, &c->line);
+    str_printf(&c->line, ", %d tokens", c->said.usage.completion);
     c->answers++;
     c->calls += c->said.n_calls;
 }
 
 /* Asks, reads a little, and goes. */
-static void leave(struct visitor *c, const struct talk *t, enum talk_api api)
+static void leave(struct visitor *c, const struct talk *t, enum api api)
 {
     char bytes[4000];
     const int most = kit_below(&c->rng, 3) ? kit_below(&c->rng, (int)sizeof bytes) : 0;
     talk_request(t, api, kit_below(&c->rng, 4) > 0, c->material->max_tokens, &c->body);
-    send_request(c, talk_path(api), c->body.p);
+    send_request(c, api_paths[api], c->body.p);
     struct pollfd more = {.fd = c->fd, .events = POLLIN}; /* an answer may be shorter, and the connection stays open */
     for (int n = 0, k = 1; n < most && k > 0 && poll(&more, 1, QUIET_MS) > 0; n += k)
         k = (int)http_client_read(c->fd, bytes, (size_t)(most - n), NULL);
@@ -159,7 +153,7 @@ static bool next_step(struct talk *t, const struct subject *s)
 }
 
 /* lines: NULL, or where what is told is written down. */
-static void converse(struct visitor *c, int subject, enum talk_api api, struct str *lines)
+static void converse(struct visitor *c, int subject, enum api api, struct str *lines)
 {
     struct talk t = {.system = c->material->system, .tools = c->material->tools};
     for (int turn = 0; turn < TURNS && !c->wrong.n && next_step(&t, &c->material->subject[subject]); turn++) {
@@ -171,7 +165,7 @@ static void converse(struct visitor *c, int subject, enum talk_api api, struct s
         if (lines) str_puts(&lines[turn], str_c(&c->line));
         if (!lines && !c->wrong.n) compare(c, &c->truth->line[subject][turn]);
         t.step[turn].answer = c->said;
-        c->said = (struct talk_said){0};
+        c->said = (struct api_answer){0};
     }
     talk_free(&t);
 }
@@ -179,7 +173,7 @@ static void converse(struct visitor *c, int subject, enum talk_api api, struct s
 static void complete(struct visitor *c, int subject, struct str *line)
 {
     struct talk t = {.step = {{.question = c->material->subject[subject].question}}, .n_steps = 1};
-    ask(c, &t, TALK_COMPLETIONS);
+    ask(c, &t, API_COMPLETIONS);
     if (line) str_puts(line, str_c(&c->line));
     if (!line && !c->wrong.n) compare(c, &c->truth->completion[subject]);
 }
@@ -188,12 +182,12 @@ static void *visitor_run(void *arg)
 {
     struct visitor *c = arg;
     for (int i = c->id; clock_s() < c->until && !c->wrong.n; i = kit_below(&c->rng, TALKS)) {
-        const enum talk_api api = (enum talk_api)((unsigned)c->answers + (unsigned)c->id) % TALK_APIS;
-        if (api == TALK_COMPLETIONS)
+        const enum api api = (enum api)((unsigned)c->answers + (unsigned)c->id) % API_COUNT;
+        if (api == API_COMPLETIONS)
             complete(c, i, NULL);
         else
             converse(c, i, api, NULL);
-        if (c->wrong.n) str_printf(&c->wrong, "(subject %d over %s)", i, talk_path(api));
+        if (c->wrong.n) str_printf(&c->wrong, "(subject %d over %s)", i, api_paths[api]);
     }
     return NULL;
 }
@@ -205,7 +199,7 @@ static void alone(const struct material *m, int port, struct truth *truth)
 {
     struct visitor c = {.material = m, .port = port, .fd = -1, .rng = 77};
     for (int i = 0; i < TALKS; i++) {
-        converse(&c, i, TALK_CHAT, truth->line[i]);
+        converse(&c, i, API_CHAT, truth->line[i]);
         complete(&c, i, &truth->completion[i]);
         if (c.wrong.n) fail_msg("%s", c.wrong.p);
     }

@@ -292,10 +292,8 @@ void http_answer_free(struct http_answer *a)
     memset(a, 0, sizeof *a);
 }
 
-void http_client_ask_at(int port, const char *method, const char *target, const char *fields, const char *body,
-                        struct http_answer *a)
+void http_client_request(int fd, int port, const char *method, const char *target, const char *fields, const char *body)
 {
-    int fd = http_client_at(port);
     struct str text = {0};
     str_printf(&text, "%s %s HTTP/1.1\r\n", method, target);
     if (strncasecmp(fields, "Host:", 5)) str_printf(&text, "Host: localhost:%d\r\n", port);
@@ -303,8 +301,15 @@ void http_client_ask_at(int port, const char *method, const char *target, const 
     if (body) str_printf(&text, "Content-Length: %zu\r\n", strlen(body));
     str_printf(&text, "\r\n%s", body ? body : "");
     http_client_send(fd, text.p, text.n);
-    http_client_answer(fd, method, a);
     str_free(&text);
+}
+
+void http_client_ask_at(int port, const char *method, const char *target, const char *fields, const char *body,
+                        struct http_answer *a)
+{
+    int fd = http_client_at(port);
+    http_client_request(fd, port, method, target, fields, body);
+    http_client_answer(fd, method, a);
     close(fd);
 }
 

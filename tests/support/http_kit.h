@@ -60,7 +60,11 @@ void http_client_answer(int fd, const char *method, struct http_answer *a);
 const char *http_answer_field(const struct http_answer *a, const char *name, char *value,
                               size_t size); /* NULL if absent */
 void http_answer_free(struct http_answer *a);
-/* One request on a connection of its own. fields: lines, each with CRLF, or "". body NULL: none. */
+/* Sends one request to the server at that port. fields: lines, each with CRLF, or ""; a Host of one's own is the first.
+ * body NULL: none. */
+void http_client_request(int fd, int port, const char *method, const char *target, const char *fields,
+                         const char *body);
+/* One request on a connection of its own. */
 void http_client_ask_at(int port, const char *method, const char *target, const char *fields, const char *body,
                         struct http_answer *a);
 void http_client_ask(const struct http_kit *k, const char *method, const char *target, const char *fields,

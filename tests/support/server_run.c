@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
 void server_run_write(char path[TEMP_PATH], const char *lines)
@@ -53,4 +54,28 @@ void server_run_stop(struct server_run *s)
 {
     kill(s->child.pid, SIGTERM);
     server_run_ended(s, 0);
+}
+
+void server_post(const struct server_run *s, const char *path, const char *body, struct http_answer *a)
+{
+    http_client_ask_at(s->port, "POST", path, SERVER_JSON, body, a);
+}
+
+void server_get(const struct server_run *s, const char *path, struct http_answer *a)
+{
+    http_client_ask_at(s->port, "GET", path, "", NULL, a);
+}
+
+void server_said(const struct http_answer *a, int status, const char *part)
+{
+    if (a->status != status || !strstr(str_c(&a->body), part))
+        fail_msg("%d instead of %d, or no \"%s\" in:\n%s\n%s", a->status, status, part, str_c(&a->head),
+                 str_c(&a->body));
+}
+
+int server_send(const struct server_run *s, const char *path, const char *body)
+{
+    const int fd = http_client_at(s->port);
+    http_client_request(fd, s->port, "POST", path, SERVER_JSON, body);
+    return fd;
 }

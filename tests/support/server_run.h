@@ -1,6 +1,8 @@
-/* ds4-server as a program beside the test, on a free port. All functions fail the running test with what it printed. */
+/* ds4-server as a program beside the test, on a free port. All functions fail the running test, those that start and
+ * end it with what it printed. */
 #ifndef SERVER_RUN_H
 #define SERVER_RUN_H
+#include "http_kit.h"
 #include "shell_run.h"
 #include "temp_files.h"
 
@@ -20,5 +22,15 @@ void server_run_write(char path[TEMP_PATH], const char *lines);
 void server_run_ended(struct server_run *s, int status);
 /* Ends it with SIGTERM. */
 void server_run_stop(struct server_run *s);
+
+#define SERVER_JSON "Content-Type: application/json\r\n"
+
+/* A request on a connection of its own; *a is replaced. */
+void server_post(const struct server_run *s, const char *path, const char *body, struct http_answer *a);
+void server_get(const struct server_run *s, const char *path, struct http_answer *a);
+/* The answer must have this status, and this in its body. */
+void server_said(const struct http_answer *a, int status, const char *part);
+/* A new connection, on which the request was sent. */
+int server_send(const struct server_run *s, const char *path, const char *body);
 
 #endif

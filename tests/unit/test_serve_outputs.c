@@ -171,6 +171,8 @@ static void judge(struct asker *a)
     const struct way *w = &ways[way];
     struct str *want = &a->want[way];
     api_answer_read(w->api, w->stream, a->told.p, a->told.n, &a->answer);
+    if (a->answer.wrong.n)
+        fail_msg("%s, %s, cut %d: %s:\n%.3000s", a->o->c.name, w->name, line, a->answer.wrong.p, str_c(&a->told));
     api_answer_line(&a->answer, &a->line);
     if (!want->n) str_add(want, a->line.p, a->line.n);
     if (a->line.n == want->n && !memcmp(a->line.p, want->p, want->n)) return;
