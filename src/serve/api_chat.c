@@ -8,10 +8,6 @@
 static void read_tool(struct reading *g, json_t *tool, struct json_text text)
 {
     const struct fields f = {tool, "tools[].", g->f.why};
-    if (!json_is_object(tool)) {
-        field_wrong(&g->f, "tools", "its elements must be objects");
-        return;
-    }
     const char *type = field_string(&f, "type", "function");
     const bool custom = !strcmp(type, "custom");
     if (!custom && strcmp(type, "function")) {
@@ -19,41 +15,14 @@ static void read_tool(struct reading *g, json_t *tool, struct json_text text)
         return;
     }
     const struct fields inner = {field_object(&f, type), custom ? "tools[].custom." : "tools[].function.", g->f.why};
-    const char *name = inner.object ? field_string(&inner, "name", NULL) : NULL;
-    if (!name || !*name) {
+    if (!inner.object) {
         field_wrong(&f, custom ? "custom" : "function", "must be an object with a name");
         return;
     }
+    const char *name = read_tool_name(&inner);
+    if (!name) return;
     const struct request_tool form = {custom ? TOOL_CUSTOM : TOOL_FUNCTION, name, name, NULL};
     add_tool(g, form, json_text_member(text, type));
-}
-
-static void read_tools(struct reading *g)
-{
-    json_t *list = field_array(&g->f, "tools"), *tool;
-    struct json_text_items it = json_text_items(json_text_member(g->text, "tools"));
-    struct json_text text;
-    size_t i;
-    json_array_foreach(list, i, tool)
-    {
-        if (json_text_next(&it, NULL, &text)) read_tool(g, tool, text);
-    }
-}
-
-static void read_choice(struct reading *g)
-{
-    json_t *v = field(&g->f, "tool_choice");
-    const char *word = json_string_value(v), *type = json_string_value(json_object_get(v, "type"));
-    if (!v || (word && !strcmp(word, "auto"))) return;
-    if (word && !strcmp(word, "none"))
-        g->r->choice = CHOICE_NONE;
-    else if (word && !strcmp(word, "required"))
-        choose_any(g, "tool_choice");
-    else if (type && (!strcmp(type, "function") || !strcmp(type, "custom")))
-        choose_tool(g, "tool_choice", json_string_value(json_object_get(json_object_get(v, type), "name")),
-                    !strcmp(type, "custom"));
-    else
-        field_wrong(&g->f, "tool_choice", "must be none, auto, required or a function by name");
 }
 
 /* ---------------------------------------------------------------- messages */
@@ -103,10 +72,6 @@ static void read_assistant(struct reading *g, const struct fields *f, struct jso
 static void read_message(struct reading *g, json_t *message, struct json_text message_text)
 {
     const struct fields f = {message, "messages[].", g->f.why};
-    if (!json_is_object(message)) {
-        field_wrong(&g->f, "messages", "its elements must be objects");
-        return;
-    }
     const char *role = field_string(&f, "role", "user");
     if (!fields_good(&f)) return;
     if (!strcmp(role, "system") || !strcmp(role, "developer"))
@@ -124,19 +89,6 @@ static void read_message(struct reading *g, json_t *message, struct json_text me
         m->call_id = text_of(field_string(&f, "tool_call_id", ""));
     } else
         field_wrong(&f, "role", "\"%.40s\" is not system, developer, user, assistant or tool", role);
-}
-
-static void read_messages_list(struct reading *g)
-{
-    json_t *list = field_array(&g->f, "messages"), *message;
-    struct json_text_items it = json_text_items(json_text_member(g->text, "messages"));
-    struct json_text text;
-    size_t i;
-    if (fields_good(&g->f) && !json_array_size(list)) field_wrong(&g->f, "messages", "at least one is needed");
-    json_array_foreach(list, i, message)
-    {
-        if (json_text_next(&it, NULL, &text)) read_message(g, message, text);
-    }
 }
 
 /* ---------------------------------------------------------------- the other fields */
@@ -223,9 +175,9 @@ void read_chat(struct reading *g)
     refuse_unsupported(g);
     refuse_format(g);
     refuse_modalities(g);
-    read_tools(g);
-    read_choice(g);
-    read_messages_list(g);
+    read_elements(g, &g->f, "tools", g->text, read_tool);
+    read_openai_choice(g, true);
+    read_message_list(g, read_message);
 }
 
 /* ---------------------------------------------------------------- /v1/completions */

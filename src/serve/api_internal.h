@@ -18,6 +18,14 @@ void read_chat(struct reading *g);
 void read_responses(struct reading *g);
 void read_messages(struct reading *g);
 
+/* Reads the elements of an array one by one; they are objects, or an error for `name`. f: of the object that has the
+ * array, text: its spelling. */
+typedef void element_reader(struct reading *g, json_t *element, struct json_text text);
+void read_elements(struct reading *g, const struct fields *f, const char *name, struct json_text text,
+                   element_reader *read);
+/* The messages of chats; there must be some. */
+void read_message_list(struct reading *g, element_reader *read);
+
 /* ---- contents ---- */
 
 enum content_role { CONTENT_SYSTEM, CONTENT_USER, CONTENT_ASSISTANT, CONTENT_RESULT };
@@ -53,6 +61,8 @@ void refuse_field(struct reading *g, const char *name, const char *harmless);
 
 /* ---- tools ---- */
 
+/* The "name" of a tool, or NULL after an error: there is none, or no call could be written with it. */
+const char *read_tool_name(const struct fields *f);
 /* Adds a function or custom tool described by an object of the body. name: in the prompt. */
 void add_tool(struct reading *g, struct request_tool form, struct json_text object);
 int find_tool(const struct request *r, const char *wire_name);
@@ -60,5 +70,7 @@ int find_tool(const struct request *r, const char *wire_name);
 void choose_tool(struct reading *g, const char *field, const char *name, bool custom);
 /* required: an error if there are no tools. */
 void choose_any(struct reading *g, const char *field);
+/* OpenAI's "tool_choice"; a tool's name stands in it, or, nested, in its member that is called like the tool's type. */
+void read_openai_choice(struct reading *g, bool nested);
 
 #endif

@@ -9,27 +9,9 @@
 static void read_tool(struct reading *g, json_t *tool, struct json_text text)
 {
     const struct fields f = {tool, "tools[].", g->f.why};
-    if (!json_is_object(tool)) {
-        field_wrong(&g->f, "tools", "its elements must be objects");
-        return;
-    }
-    const char *type = field_string(&f, "type", "custom"), *name = field_string(&f, "name", NULL);
-    if (!name || !*name)
-        field_wrong(&f, "name", "is missing");
-    else if (field_object(&f, "input_schema") || !strcmp(type, "custom"))
+    const char *type = field_string(&f, "type", "custom"), *name = read_tool_name(&f);
+    if (name && (field_object(&f, "input_schema") || !strcmp(type, "custom")))
         add_tool(g, (struct request_tool){TOOL_FUNCTION, name, name, NULL}, text);
-}
-
-static void read_tools(struct reading *g)
-{
-    json_t *list = field_array(&g->f, "tools"), *tool;
-    struct json_text_items it = json_text_items(json_text_member(g->text, "tools"));
-    struct json_text text;
-    size_t i;
-    json_array_foreach(list, i, tool)
-    {
-        if (json_text_next(&it, NULL, &text)) read_tool(g, tool, text);
-    }
 }
 
 static void read_choice(struct reading *g)
@@ -169,10 +151,6 @@ static void read_blocks(struct reading *g, json_t *list, struct json_text list_t
 static void read_message(struct reading *g, json_t *message, struct json_text text)
 {
     const struct fields f = {message, "messages[].", g->f.why};
-    if (!json_is_object(message)) {
-        field_wrong(&g->f, "messages", "its elements must be objects");
-        return;
-    }
     const char *role = field_string(&f, "role", "");
     if (!fields_good(&f)) return;
     json_t *content = field(&f, "content");
@@ -188,19 +166,6 @@ static void read_message(struct reading *g, json_t *message, struct json_text te
         request_message(g->r, user ? CHAT_USER : CHAT_ASSISTANT)->text = said;
     }
     g->asked |= user;
-}
-
-static void read_list(struct reading *g)
-{
-    json_t *list = field_array(&g->f, "messages"), *message;
-    struct json_text_items it = json_text_items(json_text_member(g->text, "messages"));
-    struct json_text text;
-    size_t i;
-    if (fields_good(&g->f) && !json_array_size(list)) field_wrong(&g->f, "messages", "at least one is needed");
-    json_array_foreach(list, i, message)
-    {
-        if (json_text_next(&it, NULL, &text)) read_message(g, message, text);
-    }
 }
 
 /* ---------------------------------------------------------------- the other fields */
@@ -242,7 +207,7 @@ void read_messages(struct reading *g)
     refuse_unsupported(g);
     if (field(&g->f, "cache_control")) g->r->cache_control = true;
     read_system(g);
-    read_tools(g);
+    read_elements(g, &g->f, "tools", g->text, read_tool);
     read_choice(g);
-    read_list(g);
+    read_message_list(g, read_message);
 }

@@ -132,6 +132,32 @@ int api_read(enum api api, char *body, size_t n, struct request **out, struct ap
     return rc;
 }
 
+/* ---------------------------------------------------------------- arrays */
+
+void read_elements(struct reading *g, const struct fields *f, const char *name, struct json_text text,
+                   element_reader *read)
+{
+    json_t *list = field_array(f, name), *element;
+    struct json_text_items it = json_text_items(json_text_member(text, name));
+    struct json_text one;
+    size_t i;
+    json_array_foreach(list, i, element)
+    {
+        if (!json_text_next(&it, NULL, &one)) break;
+        if (json_is_object(element))
+            read(g, element, one);
+        else
+            field_wrong(f, name, "its elements must be objects");
+    }
+}
+
+void read_message_list(struct reading *g, element_reader *read)
+{
+    json_t *list = field_array(&g->f, "messages");
+    if (fields_good(&g->f) && !json_array_size(list)) field_wrong(&g->f, "messages", "at least one is needed");
+    read_elements(g, &g->f, "messages", g->text, read);
+}
+
 /* ---------------------------------------------------------------- contents */
 
 struct bpe_text text_of(const char *s)
@@ -359,6 +385,37 @@ void refuse_field(struct reading *g, const char *name, const char *harmless)
 
 /* ---------------------------------------------------------------- tools */
 
+enum { MAX_NAME = 200 }; /* two of them, of a namespace and a tool, fit the tag of a call */
+
+/* Models write a name into a tag as it is. What would end the tag or the name, or read as an escape of something else,
+ * cannot be in it: the call would never be understood. */
+static bool is_callable(const char *name, size_t n)
+{
+    if (!n || n > MAX_NAME || name[0] == ' ' || name[n - 1] == ' ') return false;
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = (unsigned char)name[i];
+        if (c < ' ' || c == 0x7f || strchr("\"<>&", c)) return false;
+        /* U+201C to U+201F, quotes */
+        if (n - i >= 3 && !memcmp(name + i, "\xe2\x80", 2) && (name[i + 2] & 0xfc) == 0x9c) return false;
+    }
+    return true;
+}
+
+const char *read_tool_name(const struct fields *f)
+{
+    const char *name = field_string(f, "name", NULL);
+    if (!name || !*name)
+        field_wrong(f, "name", "is missing");
+    else if (!is_callable(name, json_string_length(field(f, "name"))))
+        field_wrong(f, "name",
+                    "no call can be made with it: at most %d bytes, and no quotes, <, >, &, control characters or "
+                    "spaces at its ends",
+                    MAX_NAME);
+    else
+        return name;
+    return NULL;
+}
+
 void add_tool(struct reading *g, struct request_tool form, struct json_text object)
 {
     struct str schema = {0};
@@ -396,4 +453,20 @@ void choose_tool(struct reading *g, const char *name, const char *tool, bool cus
     g->r->chosen = find_tool(g->r, tool);
     if (g->r->chosen < 0 || (g->r->tool_form[g->r->chosen].form == TOOL_CUSTOM) != custom)
         field_wrong(&g->f, name, "there is no %s tool named \"%.80s\"", custom ? "custom" : "function", tool);
+}
+
+void read_openai_choice(struct reading *g, bool nested)
+{
+    json_t *v = field(&g->f, "tool_choice");
+    const char *word = json_string_value(v), *type = json_string_value(json_object_get(v, "type"));
+    if (!v || (word && !strcmp(word, "auto"))) return;
+    if (word && !strcmp(word, "none"))
+        g->r->choice = CHOICE_NONE;
+    else if (word && !strcmp(word, "required"))
+        choose_any(g, "tool_choice");
+    else if (type && (!strcmp(type, "function") || !strcmp(type, "custom")))
+        choose_tool(g, "tool_choice", json_string_value(json_object_get(nested ? json_object_get(v, type) : v, "name")),
+                    !strcmp(type, "custom"));
+    else
+        field_wrong(&g->f, "tool_choice", "must be none, auto, required or a function by name");
 }

@@ -17,16 +17,14 @@ static const char *joined(struct reading *g, const char *a, const char *b)
 static void read_namespace(struct reading *g, const struct fields *f, struct json_text text)
 {
     json_t *list = field_array(f, "tools"), *tool;
-    const char *space = field_string(f, "name", NULL);
+    const char *space = read_tool_name(f);
     struct json_text_items it = json_text_items(json_text_member(text, "tools"));
     struct json_text inner;
     size_t i;
-    if (!space) field_wrong(f, "name", "a namespace needs one");
     json_array_foreach(list, i, tool)
     {
         const struct fields t = {tool, "tools[].tools[].", g->f.why};
-        const char *name = json_is_object(tool) ? field_string(&t, "name", NULL) : NULL;
-        if (!name) field_wrong(&t, "name", "is missing");
+        const char *name = read_tool_name(&t);
         if (!fields_good(f) || !json_text_next(&it, NULL, &inner)) return;
         add_tool(g, (struct request_tool){TOOL_FUNCTION, joined(g, space, name), name, space}, inner);
     }
@@ -57,15 +55,10 @@ static void read_tool(struct reading *g, json_t *tool, struct json_text text)
                                 "\"string\"}}}, \"required\": "
                                 "[\"command\"]}}";
     const struct fields f = {tool, "tools[].", g->f.why};
-    if (!json_is_object(tool)) {
-        field_wrong(&g->f, "tools", "its elements must be objects");
-        return;
-    }
-    const char *type = field_string(&f, "type", "function"), *name = field_string(&f, "name", NULL);
-    const bool custom = !strcmp(type, "custom"), function = !strcmp(type, "function");
-    if ((custom || function) && (!name || !*name))
-        field_wrong(&f, "name", "is missing");
-    else if (custom || function)
+    const char *type = field_string(&f, "type", "function");
+    const bool custom = !strcmp(type, "custom"), own = custom || !strcmp(type, "function");
+    const char *name = own ? read_tool_name(&f) : NULL;
+    if (name)
         add_tool(g, (struct request_tool){custom ? TOOL_CUSTOM : TOOL_FUNCTION, name, name, NULL}, text);
     else if (!strcmp(type, "namespace"))
         read_namespace(g, &f, text);
@@ -74,33 +67,6 @@ static void read_tool(struct reading *g, json_t *tool, struct json_text text)
     else if (!strcmp(type, "local_shell"))
         add_known(g, TOOL_LOCAL_SHELL, "local_shell", shell);
     /* others would be run by the service itself: they are not offered to the model */
-}
-
-static void read_tools(struct reading *g, json_t *list, struct json_text text)
-{
-    struct json_text_items it = json_text_items(text);
-    struct json_text inner;
-    json_t *tool;
-    size_t i;
-    json_array_foreach(list, i, tool)
-    {
-        if (json_text_next(&it, NULL, &inner)) read_tool(g, tool, inner);
-    }
-}
-
-static void read_choice(struct reading *g)
-{
-    json_t *v = field(&g->f, "tool_choice");
-    const char *word = json_string_value(v), *type = json_string_value(json_object_get(v, "type"));
-    if (!v || (word && !strcmp(word, "auto"))) return;
-    if (word && !strcmp(word, "none"))
-        g->r->choice = CHOICE_NONE;
-    else if (word && !strcmp(word, "required"))
-        choose_any(g, "tool_choice");
-    else if (type && (!strcmp(type, "function") || !strcmp(type, "custom")))
-        choose_tool(g, "tool_choice", json_string_value(json_object_get(v, "name")), !strcmp(type, "custom"));
-    else
-        field_wrong(&g->f, "tool_choice", "must be none, auto, required or a function by name");
 }
 
 /* ---------------------------------------------------------------- items */
@@ -207,7 +173,7 @@ static void item_result(struct items *it)
 static void item_search_result(struct items *it)
 {
     json_t *tools = field_array(&it->f, "tools");
-    if (tools) read_tools(it->g, tools, json_text_member(it->text, "tools"));
+    if (tools) read_elements(it->g, &it->f, "tools", it->text, read_tool);
     item_result(it);
 }
 
@@ -321,7 +287,7 @@ void read_responses(struct reading *g)
     refuse_unsupported(g);
     const char *instructions = field_string(&g->f, "instructions", NULL);
     if (instructions && *instructions) add_system(g, text_of(instructions));
-    read_tools(g, field_array(&g->f, "tools"), json_text_member(g->text, "tools"));
+    read_elements(g, &g->f, "tools", g->text, read_tool);
     read_input(g);
-    read_choice(g);
+    read_openai_choice(g, false);
 }

@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include "base/mem.h"
 #include "serve/api.h"
+#include "text/answer.h"
 #include "../support/serve_kit.h"
 
 /* ---------------------------------------------------------------- requests in one line */
@@ -777,6 +778,94 @@ static void test_tools(void **state)
     refused_with(API_MESSAGES, "'tools':[{'input_schema':{}}]", "name", "missing");
 }
 
+/* ---------------------------------------------------------------- names of tools */
+
+static const struct call_form {
+    const struct answer_syntax *syntax;
+    const char *open, *named, *close; /* of a call without arguments */
+} call_forms[] = {{&answer_dsml, "<tool_calls><invoke name=\"", "\">", "</invoke></tool_calls>"},
+                  {&answer_xml, "<tool_call>\n<function=", ">\n", "</function>\n</tool_call>"}};
+
+static void put_name(void *arg, enum answer_kind kind, const char *bytes, size_t n)
+{
+    if (kind == ANSWER_CALL_BEGIN) str_add(arg, bytes, n);
+}
+
+/* The model writes the name as it is. */
+static bool is_understood(const struct request *r, const struct call_form *f)
+{
+    const struct bpe_text name = r->tool[0].name;
+    const struct answer_options o = {.syntax = f->syntax, .tools = r->tool, .n_tools = r->n_tools};
+    struct str told = {0};
+    struct answer *a = answer_create(&o, put_name, &told);
+    answer_feed(a, f->open, strlen(f->open));
+    answer_feed(a, name.p, name.n);
+    answer_feed(a, f->named, strlen(f->named));
+    answer_feed(a, f->close, strlen(f->close));
+    const bool called = answer_finish(a, CAUSE_STOP) == END_CALLS;
+    const bool same = called && told.n == name.n && !memcmp(told.p, name.p, name.n);
+    answer_free(a);
+    str_free(&told);
+    return same;
+}
+
+/* Returns whether such a tool is taken; if so, it can be called in every family's syntax. */
+static bool is_taken(const char *name, size_t n)
+{
+    struct request *r = NULL;
+    struct api_error why = {0};
+    json_t *q = json_pack("{s[{ss ss}] s[{ss s{ss%}}] ss}", "messages", "role", "user", "content", "Hi", "tools",
+                          "type", "function", "function", "name", name, n, "tool_choice", "required");
+    char *text = json_dumps(q, JSON_COMPACT);
+    const int rc = api_read(API_CHAT, mem_strdup(text), strlen(text), &r, &why);
+    if (rc && (why.status != 400 || strcmp(why.param, "name") || !strstr(why.message, "tools[].function.name: ")))
+        fail_msg("%s: %d, %s", text, why.status, why.message);
+    for (int i = 0; !rc && i < 2; i++)
+        if (!is_understood(r, &call_forms[i])) fail_msg("%s is taken and cannot be called", text);
+    request_free(r);
+    json_decref(q);
+    free(text);
+    return rc == 0;
+}
+
+static void test_names_of_tools(void **state)
+{
+    static const char *const good[] = {"f", "a_b-c.d/e:f", "with space", "R(D)'s", "\xc3\xa9\xe6\xbc\xa2", "a\\b"};
+    static const char *const bad[] = {"",       " f",       "f ",       "a\"b",         "<b>",
+                                      "a&lt;b", "a\nb",     "a\x7f",    "\xe2\x80\x9c", "x\xe2\x80\x9fy",
+                                      "</f>",   "a\" b=\"", "a&amp;gt;"};
+    char name[403];
+    for (int c = 0; c < 128; c++) { /* whatever is taken can be called */
+        const char in[] = {'a', (char)c, 'b'};
+        const bool taken = is_taken(in, 3);
+        if (c >= '0' && c <= '9') assert_true(taken);
+        if (c < ' ') assert_false(taken);
+        is_taken(in, 2);
+        is_taken(in + 1, 2);
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) assert_true(is_taken(good[i], strlen(good[i])));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(is_taken(bad[i], strlen(bad[i])));
+    memset(name, 'n', sizeof name);
+    assert_true(is_taken(name, 200));
+    assert_false(is_taken(name, 201));
+    refused_with(API_CHAT, "'tools':[{'type':'custom','custom':{'name':'a<'}}]", "name",
+                 "tools[].custom.name: no call");
+    refused_with(API_MESSAGES, "'tools':[{'name':'a<','input_schema':{}}]", "name", "tools[].name: no call");
+    refused_with(API_RESPONSES, "'tools':[{'type':'function','name':'a<'}]", "name", "tools[].name: no call");
+    refused_with(API_RESPONSES, "'tools':[{'type':'namespace','name':'a<','tools':[]}]", "name",
+                 "tools[].name: no call");
+    refused_with(API_RESPONSES, "'tools':[{'type':'namespace','name':'a','tools':[{'name':'<'}]}]", "name",
+                 "tools[].tools[].name: no call");
+    /* the longest name of all */
+    memset(name, 'n', 200);
+    name[200] = 0;
+    char more[1000];
+    snprintf(more, sizeof more, "'tools':[{'type':'namespace','name':'%s','tools':[{'name':'%s'}]}]", name, name);
+    struct request *r = read_it(API_RESPONSES, with(API_RESPONSES, more));
+    for (int i = 0; i < 2; i++) assert_true(is_understood(r, &call_forms[i]));
+    request_free(r);
+}
+
 static void choice(enum api api, const char *given, enum tool_choice wanted, int chosen)
 {
     static const char *const list[] = {
@@ -927,15 +1016,25 @@ static void test_tool_choice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bodies),          cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_depth),           cmocka_unit_test(test_many_values),
-        cmocka_unit_test(test_null_is_absent),  cmocka_unit_test(test_sampling),
-        cmocka_unit_test(test_limits),          cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_thinking),        cmocka_unit_test(test_long_model),
-        cmocka_unit_test(test_other_fields),    cmocka_unit_test(test_refused_by_name),
-        cmocka_unit_test(test_chat_messages),   cmocka_unit_test(test_anthropic_messages),
-        cmocka_unit_test(test_responses_input), cmocka_unit_test(test_tools),
-        cmocka_unit_test(test_tool_choice),     cmocka_unit_test(test_every_value_of_every_wrong_type),
+        cmocka_unit_test(test_bodies),
+        cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_many_values),
+        cmocka_unit_test(test_null_is_absent),
+        cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_thinking),
+        cmocka_unit_test(test_long_model),
+        cmocka_unit_test(test_other_fields),
+        cmocka_unit_test(test_refused_by_name),
+        cmocka_unit_test(test_chat_messages),
+        cmocka_unit_test(test_anthropic_messages),
+        cmocka_unit_test(test_responses_input),
+        cmocka_unit_test(test_tools),
+        cmocka_unit_test(test_names_of_tools),
+        cmocka_unit_test(test_tool_choice),
+        cmocka_unit_test(test_every_value_of_every_wrong_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
