@@ -11,6 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Of the engine and of all programs. */
+#define DS4_VERSION "0.1.0"
+
+enum { DS4_CTX_MIN = 2 }; /* the smallest context of a session: a token and one behind it */
+
 typedef struct ds4_engine ds4_engine;
 typedef struct ds4_session ds4_session;
 
@@ -198,7 +203,7 @@ int ds4_session_propose(ds4_session *s, int32_t token, const struct ds4_sampling
 /* Snapshot in memory: everything a session needs to go on, for an engine of the same model file, backend and options.
  */
 int ds4_session_snapshot(ds4_session *s, void **data, size_t *n, struct ds4_error *e); /* ds4_free */
-uint64_t ds4_session_bytes(const ds4_session *s); /* of a snapshot now */
+uint64_t ds4_session_bytes(const ds4_session *s);                                      /* of a snapshot now */
 int ds4_session_restore(ds4_session *s, const void *data, size_t n, struct ds4_error *e);
 void ds4_free(void *p);
 

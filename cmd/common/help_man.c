@@ -1,6 +1,7 @@
 /* Manual pages for the macros of man(7). */
 #include <ctype.h>
 #include <string.h>
+#include "ds4.h"
 #include "help.h"
 #include "help_layout.h"
 
@@ -143,10 +144,9 @@ static void put_examples(FILE *out, const struct help_program *p)
 
 void help_man(FILE *out, const struct help_program *p)
 {
-    struct str title = {0};
-    str_printf(&title, "%s 1", p->name);
-    put_heading(out, ".TH", str_c(&title), true);
-    str_free(&title);
+    fputs(".TH ", out);
+    for (const char *c = p->name; *c; c++) put_char(out, (char)toupper((unsigned char)*c), true);
+    fprintf(out, " 1 \"\" \"%s " DS4_VERSION "\"\n", p->name);
     fprintf(out, ".nh\n.ad l\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n", p->name, p->summary);
     put_synopsis(out, p->name, NULL, p->usage);
     fputs(".SH DESCRIPTION\n", out);

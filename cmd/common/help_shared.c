@@ -3,10 +3,11 @@
 
 static const struct option on_help[] = {
     {"-h", "--help", "[TOPIC]", "print help, on a TOPIC or the most needed", .kind = OPTION_HELP},
+    {"--version", NULL, NULL, "print the program's name and version", .kind = OPTION_VERSION},
 };
 
 static const struct option on_status[] = {
-    {"0", NULL, NULL, "done, or help that was asked for"},
+    {"0", NULL, NULL, "done, or help or the version that was asked for"},
     {"1", NULL, NULL, "failed: a file, a model, memory, the machine, or output that cannot be written"},
     {"2", NULL, NULL, "wrong use: an option, its value, or what is missing"},
     {"130", NULL, NULL, "ended by Ctrl-C; as a shell says it, 128 and the number of the signal"},
@@ -18,7 +19,7 @@ static const struct option on_environment[] = {
     {"TERM", NULL, NULL, "the terminal; none or \"dumb\": no colours"},
 };
 
-const struct help_section help_on_help = {.title = "Help", .options = on_help, .n_options = 1};
+const struct help_section help_on_help = {.title = "Help", HELP_ROWS(on_help)};
 const struct help_section help_on_status = {
     .topic = "status",
     .title = "Exit status",

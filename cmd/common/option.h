@@ -15,9 +15,11 @@ enum option_kind {
     OPTION_SEED,
     OPTION_GIB,
     OPTION_TEXT,
+    OPTION_OUT,
     OPTION_LIST,
     OPTION_CALL,
-    OPTION_HELP
+    OPTION_HELP,
+    OPTION_VERSION
 };
 
 struct option {
@@ -54,12 +56,14 @@ struct option {
 #define OPTION_SEED(type, field) .kind = OPTION_SEED, .at = OPTION_AT(type, field, uint64_t)
 #define OPTION_GIB(type, field)  .kind = OPTION_GIB, .at = OPTION_AT(type, field, uint64_t)
 #define OPTION_TEXT(type, field) .kind = OPTION_TEXT, .at = OPTION_AT(type, field, const char *)
+/* The name of a file that will be written: "-" is a mistake. */
+#define OPTION_OUT(type, field) .kind = OPTION_OUT, .at = OPTION_AT(type, field, const char *)
 /* Words of an option or operand that may be repeated: an array of const char * and the int that counts them. */
 #define OPTION_LIST(type, field, count)                                                                                \
     .kind = OPTION_LIST, .at = offsetof(type, field), .count_at = OPTION_AT(type, count, int),                         \
     .max = OPTION_BYTES(type, field) / sizeof(char *)
 /* Something else; function as take above. */
 #define OPTION_CALL(type, field, function) .kind = OPTION_CALL, .at = offsetof(type, field), .take = (function)
-/* -h, --help [TOPIC] itself has .kind = OPTION_HELP. */
+/* -h, --help [TOPIC] and --version themselves have .kind = OPTION_HELP and OPTION_VERSION. */
 
 #endif

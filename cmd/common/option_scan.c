@@ -2,16 +2,17 @@
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
+#include "ds4.h"
 
 struct scan {
     struct args *a;
     const struct help_program *p;
     const struct help_section *command;
     char *target;
-    bool help; /* was asked for and printed */
+    bool told; /* help or the version was asked for and printed */
 };
 
-/* NULL where there are no options but --help. */
+/* NULL where there are no options but --help and --version. */
 static void *target_of(const struct scan *s, const struct help_part *part, size_t at)
 {
     return s->target ? s->target + part->at + at : NULL;
@@ -42,6 +43,16 @@ static int take_choice(struct args *a, const struct option *o, const char *word)
     return 0;
 }
 
+/* Elsewhere "-" is often standard output; here it would be a file that is hard to name. */
+static const char *take_out(struct args *a, const char *word)
+{
+    const char *name = args_value(a, word);
+    if (name && !strcmp(name, "-"))
+        args_mistake(a, "%s: '-' names no file; a pipe can be written to as /dev/stdout, a file of that name as ./-",
+                     word);
+    return name;
+}
+
 static void take_word(struct args *a, const struct option *o, const char *word, const char **list, int *n)
 {
     const char *value = *o->name == '-' ? args_value(a, word) : word;
@@ -62,8 +73,8 @@ static void give_help(struct scan *s)
 {
     struct args *a = s->a;
     const char *topic = a->at < a->argc && a->argv[a->at][0] != '-' ? a->argv[a->at++] : NULL;
-    s->help = help_print(stdout, s->p, topic ? topic : s->command ? s->command->topic : NULL);
-    if (!s->help) option_mistake(a, s->p, s->command, "no help on ", topic);
+    s->told = help_print(stdout, s->p, topic ? topic : s->command ? s->command->topic : NULL);
+    if (!s->told) option_mistake(a, s->p, s->command, "no help on ", topic);
 }
 
 static void take(struct scan *s, const struct help_part *part, const struct option *o, const char *word)
@@ -92,6 +103,9 @@ static void take(struct scan *s, const struct help_part *part, const struct opti
     case OPTION_TEXT:
         *(const char **)to = *o->name == '-' ? args_value(a, word) : word;
         break;
+    case OPTION_OUT:
+        *(const char **)to = take_out(a, word);
+        break;
     case OPTION_LIST:
         take_word(a, o, word, to, target_of(s, part, o->count_at));
         break;
@@ -100,6 +114,10 @@ static void take(struct scan *s, const struct help_part *part, const struct opti
         break;
     case OPTION_HELP:
         give_help(s);
+        break;
+    case OPTION_VERSION:
+        printf("%s " DS4_VERSION "\n", s->p->name);
+        s->told = true;
         break;
     case OPTION_SHOWN:
         break;
@@ -160,7 +178,7 @@ bool option_scan(struct args *a, const struct help_program *p, const struct help
     struct scan s = {.a = a, .p = p, .command = command, .target = target};
     const struct help_part *part;
     take_defaults(&s);
-    for (const char *word; !s.help && (word = args_next(a));) {
+    for (const char *word; !s.told && (word = args_next(a));) {
         const struct option *o = find(&s, word, &part);
         if (o)
             take(&s, part, o, word);
@@ -169,6 +187,6 @@ bool option_scan(struct args *a, const struct help_program *p, const struct help
         else
             args_mistake(a, "unexpected argument %s; see %s --help", word, a->program);
     }
-    *status = s.help ? 0 : 2;
-    return !s.help && !a->bad;
+    *status = s.told ? 0 : 2;
+    return !s.told && !a->bad;
 }

@@ -6,7 +6,7 @@ static const struct option options[] = {
     {"-m", "--model", "FILE", "the model, a GGUF file; of a split one any part; again: its second file",
      OPTION_LIST(struct runtime_options, model, n_models)},
     {"-c", "--ctx", "N", "context in tokens (default: 32768, or the model's if that is less)",
-     OPTION_INT(struct runtime_options, ctx, 1, INT_MAX)},
+     OPTION_INT(struct runtime_options, ctx, DS4_CTX_MIN, INT_MAX)},
     {"-t", "--threads", "N", "threads (default: one per physical core)",
      OPTION_INT(struct runtime_options, engine.threads, 1, 4096)},
     {"--memory", NULL, "NGB", "count on N GiB of memory and refuse what needs more (default: what is free now)",

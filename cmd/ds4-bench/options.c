@@ -30,7 +30,7 @@ static const struct option measure_rows[] = {
 };
 
 static const struct option result_rows[] = {
-    {"--csv", NULL, "FILE", "where the rows go (default: standard output)", OPTION_TEXT(struct options, csv)},
+    {"--csv", NULL, "FILE", "where the rows go (default: standard output)", OPTION_OUT(struct options, csv)},
     {"--compare", NULL, "OLD.csv", "at the end, each speed beside that of an earlier run",
      OPTION_TEXT(struct options, compare)},
     {"--dump-frontier-logits-dir", NULL, "DIR", "write the logits of every length to DIR/frontier_NNNNNN.logits.json",

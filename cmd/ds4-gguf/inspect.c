@@ -24,7 +24,7 @@ static const struct option rows[] = {
     {"--summary", NULL, NULL, "without the lists of metadata and tensors",
      OPTION_SET(struct inspect_options, summary, true)},
     {"-c", "--ctx", "N", "context of the memory plan, in tokens (default: 32768, or the model's if that is less)",
-     OPTION_INT(struct inspect_options, ctx, 2, INT_MAX)},
+     OPTION_INT(struct inspect_options, ctx, DS4_CTX_MIN, INT_MAX)},
 };
 
 const struct help_section inspect_section = {

@@ -20,7 +20,7 @@ struct model_output_options {
 
 /* Rows of a command's options (option.h) for such a field of the type. */
 #define MODEL_OUTPUT_ROWS(type, field)                                                                                 \
-    {"-o", "--out", "FILE", "the file to write", OPTION_TEXT(type, field.path)},                                       \
+    {"-o", "--out", "FILE", "the file to write", OPTION_OUT(type, field.path)},                                        \
         {"--overwrite", NULL, NULL, "replace it if it exists", OPTION_SET(type, field.overwrite, true)},               \
     {                                                                                                                  \
         "-t", "--threads", "N", "threads (default: one per core)", OPTION_INT(type, field.threads, 1, 1024)            \

@@ -22,7 +22,7 @@ static const struct option serving_rows[] = {
      "append every request, as it came, to a journal that tools/replay can send again; keys and cookies are left out, "
      "but "
      "not what people write",
-     OPTION_TEXT(struct options, trace), .rare = true},
+     OPTION_OUT(struct options, trace), .rare = true},
     {"--quiet", NULL, NULL, "no line per request", OPTION_SET(struct options, quiet, true), .rare = true},
 };
 

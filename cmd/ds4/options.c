@@ -28,7 +28,7 @@ static const struct option prompt_rows[] = {
 
 static const struct option session_rows[] = {
     {"--session", NULL, "NAME", "resume from this file if it exists, and save to it at the end",
-     OPTION_TEXT(struct options, session)},
+     OPTION_OUT(struct options, session)},
 };
 
 static const struct option diagnostic_rows[] = {
@@ -43,11 +43,11 @@ static const struct option diagnostic_rows[] = {
     {"--decode-consistency", NULL, "N", "compare N tokens computed one by one with the same tokens as one prompt",
      OPTION_INT(struct options, decode_consistency, 0, INT_MAX), .rare = true},
     {"--logits-out", NULL, "FILE", "write the logits after every prompt token: float32 [tokens][vocabulary]",
-     OPTION_TEXT(struct options, logits_out), .rare = true},
+     OPTION_OUT(struct options, logits_out), .rare = true},
     {"--dump-logits", NULL, "FILE", "write the logits after the prompt as JSON",
-     OPTION_TEXT(struct options, dump_logits), .rare = true},
+     OPTION_OUT(struct options, dump_logits), .rare = true},
     {"--dump-logprobs", NULL, "FILE", "write a greedy answer (-n) with the most probable tokens of each step as JSON",
-     OPTION_TEXT(struct options, dump_logprobs), .rare = true},
+     OPTION_OUT(struct options, dump_logprobs), .rare = true},
     {"--logprobs-top-k", NULL, "N", "how many of them, at most 128",
      OPTION_INT(struct options, logprobs_top_k, 1, DUMP_TOP_MAX), .initial = "20", .rare = true},
 };

@@ -41,7 +41,8 @@ static int options_take(struct ds4_engine *g, const struct ds4_options *o, struc
         return err_set(e, ERR_ARG, "a prefill chunk of %d tokens: 0 to %d", o->prefill_chunk, PREFILL_CHUNK_MAX);
     if (o->sessions < 0 || o->sessions > SESSIONS_MAX)
         return err_set(e, ERR_ARG, "%d sessions: 0 to %d", o->sessions, SESSIONS_MAX);
-    if (o->ctx < 0 || o->ctx == 1) return err_set(e, ERR_ARG, "a context of %d tokens: at least 2", o->ctx);
+    if (o->ctx && o->ctx < DS4_CTX_MIN)
+        return err_set(e, ERR_ARG, "a context of %d tokens: at least %d", o->ctx, DS4_CTX_MIN);
     strcpy(g->backend, backend);
     g->isa = "";
     g->effort = o->effort;

@@ -92,8 +92,9 @@ static int session_new(struct ds4_engine *g, int ctx, struct ds4_session **out, 
     *out = NULL;
     const int most = engine_ctx_max(g);
     if (g->report_only) return err_set(e, ERR_ARG, "the model was opened for its report only");
-    if (ctx < 2 || ctx > most)
-        return err_set(e, ERR_ARG, "a context of %d tokens: from 2 to %d are possible with this model", ctx, most);
+    if (ctx < DS4_CTX_MIN || ctx > most)
+        return err_set(e, ERR_ARG, "a context of %d tokens: from %d to %d are possible with this model", ctx,
+                       DS4_CTX_MIN, most);
     const uint64_t bytes = engine_session_promise(g, ctx);
     int rc = engine_promise(g, bytes, e);
     if (rc) return rc;

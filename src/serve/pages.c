@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/str.h"
+#include "ds4.h"
 #include "serve/page_files.h"
 #include "text/json_text.h"
 
@@ -79,7 +80,7 @@ static int health(const struct server *s, struct str *out)
 
 static void props(const struct server *s, struct str *out)
 {
-    str_puts(out, "{\"model\":");
+    str_puts(out, "{\"version\":\"" DS4_VERSION "\",\"model\":");
     put(out, s->info.id);
     str_puts(out, ",\"name\":");
     put(out, s->info.name);

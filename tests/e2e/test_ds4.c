@@ -37,7 +37,7 @@ static void options(void **state)
     shell_expect("$DS4 -p a --prompt-file b 2>&1", 2, "give one of -p, --prompt-file and --token-ids");
     shell_expect("$DS4 -p a --backend x 2>&1", 2, "no backend \"x\"");
     shell_expect("$DS4 -p a --isa x 2>&1", 2, "no kernel set \"x\"");
-    shell_expect("$DS4 -p a --ctx 1 2>&1", 2, "at least 2");
+    shell_expect("$DS4 -p a --ctx 1 2>&1", 2, "--ctx: '1' is not a whole number from 2 to 2147483647");
     shell_expect("$DS4 -p a --ctx 2000000 2>&1", 2, "at most 1048576");
     shell_expect("$DS4 --raw -p '' 2>&1", 2, "empty");
     shell_expect("$DS4 2>&1 </dev/null", 2, "standard input is empty");

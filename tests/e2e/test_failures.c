@@ -183,6 +183,7 @@ static void wrong_use(void **state)
         {"$DS4 -p hi --prompt-file $FOLDER/prompt", 2, "give one of -p, --prompt-file and --token-ids"},
         {"$DS4 -p hi --backend \"$BAD\"", 2, "no backend \"a?b?[31m??c\""},
         {"$GGUF synth --preset tiny --quant q8", 2, "no output file given"},
+        {"$GGUF synth --preset tiny --quant q8 -o -", 2, "-o: '-' names no file; "},
         {"$GGUF convert models/demo -o $OUT/x --type \"$BAD\"", 2, "'a?b?[31m??c' is not REGEX=TYPE"},
         {"$GGUF convert models/demo -o $OUT/x --type nothing=q8_0", 2, "decides no tensor"},
     };

@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "ds4.h"
 #include "../support/shell_run.h"
 #include "../support/temp_files.h"
 
@@ -255,6 +256,26 @@ static void places_of_help(void **state)
     str_free(&said[1]);
 }
 
+/* One line, wherever it is asked for; nothing else is done. */
+static void versions(void **state)
+{
+    static const char *const words[] = {"--version", "--version --no-such", "-m x --version", "-m /no/such --version"};
+    struct str said = {0}, want = {0};
+    for (int i = 0; i < N_PROGRAMS; i++) {
+        str_clear(&want);
+        str_printf(&want, "%s " DS4_VERSION "\n", strrchr(programs[i], '/') + 1);
+        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++) {
+            if (!strcmp(programs[i], GGUF) && words[k][1] == 'm') continue;
+            output(&said, "%s %s 2>&1", programs[i], words[k]);
+            expect_equal(str_c(&said), str_c(&want));
+        }
+    }
+    output(&said, GGUF " synth -o x --version 2>&1");
+    expect_equal(str_c(&said), "ds4-gguf " DS4_VERSION "\n");
+    str_free(&said);
+    str_free(&want);
+}
+
 /* ---------------------------------------------------------------- pages on a terminal */
 
 /* Without colours: the same words in other lines. */
@@ -385,7 +406,7 @@ static int check_row(int parser, const char *line)
         p += length;
         if (*p == ',') p++;
         if (*p == ' ') p++;
-        if (*p != '-' && !strcmp(name[n], "--help")) return n + 1;
+        if (*p != '-' && (!strcmp(name[n], "--help") || !strcmp(name[n], "--version"))) return n + 1;
         if (*p != '-')
             for (int i = 0; i <= n; i++) check_option(parser, name[i], *p != ' ' && *p != '\n');
     }
@@ -486,7 +507,7 @@ static void values(void **state)
         {"-n 0", "-n: '0' is not a whole number from 1 to 2147483647"},
         {"-n 1.5", "-n: '1.5' is not a whole number"},
         {"--tokens 5x", "--tokens: '5x' is not a whole number"},
-        {"-c 0", "-c: '0' is not a whole number from 1"},
+        {"-c 1", "-c: '1' is not a whole number from 2"},
         {"-t 4097", "-t: '4097' is not a whole number from 1 to 4096"},
         {"--prefill-chunk 0", "'0' is not a whole number from 1 to 65536"},
         {"--top-k -1", "'-1' is not a whole number from 0"},
@@ -519,6 +540,40 @@ static void values(void **state)
     }
     str_free(&line);
     str_free(&said);
+}
+
+/* What a program writes is never a file named "-". */
+static void no_output_named_dash(void **state)
+{
+    static const struct {
+        const char *program, *words, *option;
+    } cases[] = {
+        {DS4, "-m x -p a --session -", "--session"},
+        {DS4, "-m x -p a --logits-out -", "--logits-out"},
+        {DS4, "-m x -p a --dump-logits -", "--dump-logits"},
+        {DS4, "-m x -p a --dump-logprobs -", "--dump-logprobs"},
+        {GGUF, "synth -o -", "-o"},
+        {GGUF, "convert x --out -", "--out"},
+        {SERVER, "-m x --trace -", "--trace"},
+        {BENCH, "-m x --prompt-file x --csv -", "--csv"},
+    };
+    struct str line = {0}, said = {0}, want = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        str_clear(&line);
+        str_clear(&want);
+        str_printf(&line, "%s %s 2>&1", cases[i].program, cases[i].words);
+        str_printf(&want, ": %s: '-' names no file; ", cases[i].option);
+        assert_int_equal(shell_run(str_c(&line), &said), 2);
+        expect_part(str_c(&said), str_c(&want));
+        if (strchr(str_c(&said), '\n') != str_c(&said) + said.n - 1) fail_msg("more than a line:\n%s", str_c(&said));
+        assert_int_equal(access("-", F_OK), -1);
+    }
+    /* what the sentence says instead */
+    output(&said, GGUF " synth --preset tiny --quant q8 -o /dev/stdout 2>/dev/null | head -c 4");
+    expect_equal(str_c(&said), "GGUF");
+    str_free(&line);
+    str_free(&said);
+    str_free(&want);
 }
 
 /* An unknown word: the message, then the page that knows better; all of it on standard error. */
@@ -616,7 +671,7 @@ static void installation(void **state)
         "usr/bin/ds4\nusr/bin/ds4-bench\nusr/bin/ds4-gguf\nusr/bin/ds4-server\nusr/share/man/man1/ds4-bench.1\n"
         "usr/share/man/man1/ds4-gguf.1\n"
         "usr/share/man/man1/ds4-server.1\nusr/share/man/man1/ds4.1\n"
-        "ds4 - talk to a big mixture-of-experts model\n.TH DS4\\-GGUF 1\n.nh\n");
+        "ds4 - talk to a big mixture-of-experts model\n.TH DS4\\-GGUF 1 \"\" \"ds4-gguf " DS4_VERSION "\"\n.nh\n");
     output(&said, "%s DESTDIR='%s/a b' uninstall 2>&1 && find '%s/a b' -type f", make, folder, folder);
     expect_equal(str_c(&said), "");
     temp_remove(folder);
@@ -626,11 +681,15 @@ static void installation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_pages),   cmocka_unit_test(plain_rows),     cmocka_unit_test(first_page),
-        cmocka_unit_test(topics),        cmocka_unit_test(places_of_help), cmocka_unit_test(widths),
-        cmocka_unit_test(colours),       cmocka_unit_test(no_colours),     cmocka_unit_test(options_of_help),
-        cmocka_unit_test(words_of_help), cmocka_unit_test(options_known),  cmocka_unit_test(values),
-        cmocka_unit_test(unknown_words), cmocka_unit_test(manual_pages),   cmocka_unit_test(installation),
+        cmocka_unit_test(plain_pages),    cmocka_unit_test(plain_rows),
+        cmocka_unit_test(first_page),     cmocka_unit_test(topics),
+        cmocka_unit_test(places_of_help), cmocka_unit_test(versions),
+        cmocka_unit_test(widths),         cmocka_unit_test(colours),
+        cmocka_unit_test(no_colours),     cmocka_unit_test(options_of_help),
+        cmocka_unit_test(words_of_help),  cmocka_unit_test(options_known),
+        cmocka_unit_test(values),         cmocka_unit_test(no_output_named_dash),
+        cmocka_unit_test(unknown_words),  cmocka_unit_test(manual_pages),
+        cmocka_unit_test(installation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

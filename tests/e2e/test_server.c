@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <signal.h>
 #include <unistd.h>
+#include "ds4.h"
 #include "../support/engine_kit.h"
 #include "../support/serve_kit.h"
 #include "../support/server_run.h"
@@ -126,6 +127,7 @@ static void test_log_and_metrics(void **state)
     server_said(&a, 200, "\nds4_sessions 3\n");
     server_get(&s, "/props", &a);
     server_said(&a, 200, "\"sessions\":3");
+    server_said(&a, 200, "{\"version\":\"" DS4_VERSION "\",");
     server_run_stop(&s);
     server_run_script(&s, serve_json("{'text':'yes','times':0}"), "--quiet");
     server_post(&s, CHAT, serve_user("Hi", ""), &a);
