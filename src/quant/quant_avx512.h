@@ -110,12 +110,18 @@ INLINE void slab_walk(slab16_fn *slab, enum qtype t, int k, const void *w, size_
     }
 }
 
-/* A tile kernel that passes its arguments to body, after a type and the kernel for few activation rows. */
-#define QUANT_TILE_FEW(name, body, type, few)                                                                          \
+/* From so many activation rows on, unpacking pays. */
+enum { SLAB_FROM = 3 };
+
+/* A tile kernel that works by slabs, and with fewer activation rows as another kernel does. */
+#define QUANT_TILE_SLAB(name, type, few)                                                                               \
     void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,           \
               float *out, size_t out_stride)                                                                           \
     {                                                                                                                  \
-        body(type, few, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                                 \
+        if (n_cols < SLAB_FROM)                                                                                        \
+            few(k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                                         \
+        else                                                                                                           \
+            slab_walk(rows_slab, type, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                  \
     }
 
 #endif

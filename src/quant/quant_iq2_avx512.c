@@ -209,13 +209,13 @@ INLINE void rows_slab(enum qtype t, int k, const uint8_t *const row[SLAB_ROWS], 
     for (int c = 0; c < n; c++) _mm512_store_ps(acc[c], _mm512_mul_ps(_mm512_load_ps(acc[c]), _mm512_set1_ps(0.125f)));
 }
 
-/* From so many activation rows on, unpacking pays. */
-enum { SLAB_FROM = 4 };
+/* Unpacking for three activation rows costs more than it saves here. */
+enum { MOST_DIRECT = 3 };
 
 INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride,
                  int n_cols, float *out, size_t out_stride)
 {
-    if (n_cols < SLAB_FROM)
+    if (n_cols <= MOST_DIRECT)
         tile_walk(rows_direct, NULL, t, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
     else
         slab_walk(rows_slab, t, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);

@@ -67,20 +67,8 @@ INLINE void rows_slab(enum qtype t, int k, const uint8_t *const row[SLAB_ROWS], 
     }
 }
 
-/* From so many activation rows on, unpacking pays. */
-enum { SLAB_FROM = 3 };
-
-INLINE void tile(enum qtype t, quant_tile_fn *few, int k, const void *w, size_t w_stride, int n_rows, const void *x,
-                 size_t x_stride, int n_cols, float *out, size_t out_stride)
-{
-    if (n_cols < SLAB_FROM)
-        few(k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
-    else
-        slab_walk(rows_slab, t, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
-}
-
-QUANT_TILE_FEW(tile_q2_k_avx512, tile, QT_Q2_K, tile_q2_k_avx2)
-QUANT_TILE_FEW(tile_q4_k_avx512, tile, QT_Q4_K, tile_q4_k_avx2)
-QUANT_TILE_FEW(tile_q5_k_avx512, tile, QT_Q5_K, tile_q5_k_avx2)
-QUANT_TILE_FEW(tile_q6_k_avx512, tile, QT_Q6_K, tile_q6_k_avx2)
+QUANT_TILE_SLAB(tile_q2_k_avx512, QT_Q2_K, tile_q2_k_avx2)
+QUANT_TILE_SLAB(tile_q4_k_avx512, QT_Q4_K, tile_q4_k_avx2)
+QUANT_TILE_SLAB(tile_q5_k_avx512, QT_Q5_K, tile_q5_k_avx2)
+QUANT_TILE_SLAB(tile_q6_k_avx512, QT_Q6_K, tile_q6_k_avx2)
 #endif

@@ -78,18 +78,8 @@ INLINE void rows_slab(enum qtype t, int k, const uint8_t *const row[SLAB_ROWS], 
     }
 }
 
-/* Fewer activation rows than this: as with AVX2, which is as fast as the memory. */
-INLINE void tile(enum qtype t, quant_tile_fn *few, int k, const void *w, size_t w_stride, int n_rows, const void *x,
-                 size_t x_stride, int n_cols, float *out, size_t out_stride)
-{
-    enum { SLAB_FROM = 3 };
-    if (n_cols < SLAB_FROM)
-        few(k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
-    else
-        slab_walk(rows_slab, t, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
-}
-
-QUANT_TILE_FEW(tile_q8_0_avx512, tile, QT_Q8_0, tile_q8_0_avx2)
-QUANT_TILE_FEW(tile_q4_0_avx512, tile, QT_Q4_0, tile_q4_0_avx2)
-QUANT_TILE_FEW(tile_mxfp4_avx512, tile, QT_MXFP4, tile_mxfp4_avx2)
+/* The AVX2 kernels are as fast as the memory where there is little to multiply. */
+QUANT_TILE_SLAB(tile_q8_0_avx512, QT_Q8_0, tile_q8_0_avx2)
+QUANT_TILE_SLAB(tile_q4_0_avx512, QT_Q4_0, tile_q4_0_avx2)
+QUANT_TILE_SLAB(tile_mxfp4_avx512, QT_MXFP4, tile_mxfp4_avx2)
 #endif
