@@ -48,7 +48,7 @@ static void put_text(struct str *s, const char *text, size_t n)
 static void poke(struct str *s, size_t at, uint64_t v, size_t n)
 {
     assert_true(at + n <= s->n);
-    for (size_t i = 0; i < n; i++) s->p[at + i] = (char)(v >> (8 * i));
+    for (size_t i = 0; i < n; i++) s->p[at + i] = i < 8 ? (char)(v >> (8 * i)) : 0;
 }
 
 static uint64_t load(const char *p, size_t n)
