@@ -74,6 +74,10 @@ struct quant_type {
 
 /* The type's entry, or NULL if the number is not in the table. */
 const struct quant_type *quant_type(uint32_t id);
+/* Decoder of single rows: also of types without products (NULL decode), in which tables that are read row by row may be
+ * stored. NULL: none. */
+typedef void quant_row_fn(const void *row, float *out, int64_t k);
+quant_row_fn *quant_row_decoder(uint32_t id);
 /* Number of a name, upper or lower case, '-' and '_' alike; -1 if unknown. */
 int quant_type_by_name(const char *name);
 /* Bytes of a row of k values; 0 if k is not a multiple of the block or the type is unknown. */

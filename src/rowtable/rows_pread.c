@@ -7,7 +7,7 @@
 
 void row_put(const struct row_file *f, const struct row_slice *s, int i, const void *bytes)
 {
-    f->type->decode(bytes, s->out + (int64_t)s->place[i] * f->width, f->width);
+    f->decode(bytes, s->out + (int64_t)s->place[i] * f->width, f->width);
 }
 
 int row_failed(const struct row_file *f, uint32_t id, int code, struct err *e)

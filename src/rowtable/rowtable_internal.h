@@ -11,7 +11,7 @@ enum { SLICE_MOST = 256, ROW_MOST = 16384 };
 struct row_file {
     int fd;
     char *path, *name;
-    const struct quant_type *type;
+    quant_row_fn *decode;
     int64_t width;
     uint64_t rows, stride, offset;
     size_t row_bytes;

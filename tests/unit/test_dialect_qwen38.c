@@ -188,6 +188,7 @@ static const struct {
     {{T_DROP, "blk.3.attn_q_norm"}, "blk.3.attn_q_norm.weight is missing"},
     {{T_DROP, "per_layer_token_embd"}, "per_layer_token_embd.weight (also looked for ple_ngram_embd) is missing"},
     {{T_DROP, "blk.1.ple_value"}, "blk.1.ple_value.weight is missing"},
+    {{T_TYPE, "per_layer_token_embd.weight", .v = 24}, "per_layer_token_embd.weight has type I8"},
     {{T_DIM, "blk.0.ssm_out.weight", .at = 1, .v = 32}, "blk.0.ssm_out.weight is [96, 32], expected [96, 64]"},
 };
 
