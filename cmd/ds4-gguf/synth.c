@@ -208,7 +208,7 @@ static int synth(const struct synth_options *o, struct err *e)
 
 /* ---- command line ---- */
 
-static const struct synth_family *const families[] = {&synth_deepseek4, &synth_qwen38};
+static const struct synth_family *const families[] = {&synth_family_deepseek4, &synth_family_qwen38};
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
 static void take_arch(struct args *a, const char *option, void *to)

@@ -135,7 +135,7 @@ static const struct synth_specials specials = {
     .at = special_tokens,
 };
 
-const struct synth_family synth_deepseek4 = {
+const struct synth_family synth_family_deepseek4 = {
     .arch = "deepseek4",
     .title = "DeepSeek V4",
     .params_bytes = sizeof(struct deepseek4_params),

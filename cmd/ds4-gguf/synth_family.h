@@ -47,6 +47,6 @@ struct synth_family {
     struct synth_numbers (*numbers)(const void *params);
 };
 
-extern const struct synth_family synth_deepseek4, synth_qwen38;
+extern const struct synth_family synth_family_deepseek4, synth_family_qwen38;
 
 #endif

@@ -93,7 +93,7 @@ static const struct synth_spread spreads[] = {
     {"output.weight", 0, 2, true}, {"ffn_gate_inp.", 0, 4, true}, {NULL},
 };
 
-const struct synth_family synth_qwen38 = {
+const struct synth_family synth_family_qwen38 = {
     .arch = "qwen4exp",
     .title = "Qwen3.8",
     .params_bytes = sizeof(struct qwen38_params),

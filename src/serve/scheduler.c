@@ -9,7 +9,7 @@
 
 enum {
     REMIND_S = 1,
-    MOST_UNREAD = 1 << 20, /* bytes of an answer that its client has not read yet */
+    MOST_UNREAD = 8 << 20, /* bytes of an answer that its client has not read yet */
     LOOK_AGAIN_NS = 1000000
 };
 

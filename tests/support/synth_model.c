@@ -188,7 +188,7 @@ int synth_deepseek4(const char *path, const struct synth_shape *shape, struct er
                                           "</think>",
                                           "｜DSML｜",
                                           "th"};
-    synth_vocabulary(w, shape->V, special, sizeof special / sizeof *special, "joyai-llm", 0, 1);
+    synth_write_vocabulary(w, shape->V, special, sizeof special / sizeof *special, "joyai-llm", 0, 1);
     struct synth *y = mem_alloc(sizeof *y);
     y->s = shape;
     plan_model(y);

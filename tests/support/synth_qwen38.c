@@ -223,7 +223,7 @@ int synth_qwen38_write(const char *path, const struct synth_qwen38 *s, struct er
     gguf_put_u32(w, "general.alignment", 32);
     put_keys(w, s);
     const uint64_t rows = put_hash(w, s);
-    synth_vocabulary(w, s->V, special, sizeof special / sizeof *special, "qwen35", -1, 2);
+    synth_write_vocabulary(w, s->V, special, sizeof special / sizeof *special, "qwen35", -1, 2);
     tensors(&y, s, rows);
     rc = synth_write(w, &y, s->seed, e);
     if (rc == 0) return gguf_writer_finish(w, e);

@@ -78,8 +78,8 @@ void synth_norm(struct synth_list *y, int n, const char *name)
 
 /* ---- vocabulary */
 
-void synth_vocabulary(struct gguf_writer *w, int V, const char *const *special, int n_special, const char *pre, int bos,
-                      int eos)
+void synth_write_vocabulary(struct gguf_writer *w, int V, const char *const *special, int n_special, const char *pre,
+                            int bos, int eos)
 {
     const size_t n_tokens = (size_t)V, n_first = (size_t)n_special;
     char(*text)[40] = mem_alloc(n_tokens * sizeof *text);

@@ -35,8 +35,8 @@ void synth_vector(struct synth_list *y, double std, int n, const char *name);
 void synth_norm(struct synth_list *y, int n, const char *name);
 
 /* Special tokens, one merged pair, the byte alphabet (printable bytes first), then fillers. */
-void synth_vocabulary(struct gguf_writer *w, int V, const char *const *special, int n_special, const char *pre, int bos,
-                      int eos);
+void synth_write_vocabulary(struct gguf_writer *w, int V, const char *const *special, int n_special, const char *pre,
+                            int bos, int eos);
 /* Declares and writes all tensors and empties the list. */
 int synth_write(struct gguf_writer *w, struct synth_list *y, uint64_t seed, struct err *e);
 
