@@ -1,6 +1,6 @@
 /* DeepSeek V4, Flash and PRO (spec dialects 6, deepseek-v4 2.2, 2.3 and 8): canonical names, aliases, shapes,
  * parameters and what replaces them. Canonical names are those of ds4's own files. */
-#include "dialect/dialect_family.h"
+#include "dialect/dialect_tables.h"
 
 #define IK    "ik_llama.cpp"
 #define EARLY "early fork"
@@ -9,88 +9,50 @@ enum { MOST_DRAFT_BLOCKS = 64 };
 
 /* ---- what shapes say */
 
-static int64_t int_key(const struct canonical *c, const char *key)
-{
-    return canonical_int(c, key);
-}
-
-static bool say(int64_t value, double *v)
-{
-    *v = (double)value;
-    return value > 0;
-}
-
-static bool width(const struct canonical *c, int l, double *v)
-{
-    return say(dialect_ne(c, -1, "token_embd", 0), v);
-}
-
-static bool vocabulary(const struct canonical *c, int l, double *v)
-{
-    return say(dialect_ne(c, -1, "token_embd", 1), v);
-}
-
-static bool layers(const struct canonical *c, int l, double *v)
-{
-    return say(canonical_n_layers(c), v);
-}
-
 static bool heads(const struct canonical *c, int l, double *v)
 {
-    return say(dialect_ne(c, 0, "attn_sinks", 0), v);
+    return dialect_say(dialect_ne(c, 0, "attn_sinks", 0), v);
 }
 
 static bool head_width(const struct canonical *c, int l, double *v)
 {
-    return say(dialect_ne(c, 0, "attn_kv", 1), v);
+    return dialect_say(dialect_ne(c, 0, "attn_kv", 1), v);
 }
 
 static bool query_rank(const struct canonical *c, int l, double *v)
 {
-    return say(dialect_ne(c, 0, "attn_q_a", 1), v);
+    return dialect_say(dialect_ne(c, 0, "attn_q_a", 1), v);
 }
 
 static bool groups(const struct canonical *c, int l, double *v)
 {
-    const int64_t all = int_key(c, "attention.head_count") * int_key(c, "attention.key_length");
+    const int64_t all = canonical_int(c, "attention.head_count") * canonical_int(c, "attention.key_length");
     const int64_t part = dialect_ne(c, 0, "attn_output_a", 0);
-    return part > 0 && all % part == 0 && say(all / part, v);
+    return part > 0 && all % part == 0 && dialect_say(all / part, v);
 }
 
 static bool output_rank(const struct canonical *c, int l, double *v)
 {
-    const int64_t all = dialect_ne(c, 0, "attn_output_b", 0), G = int_key(c, "attention.output_group_count");
-    return all % G == 0 && say(all / G, v);
-}
-
-static bool experts(const struct canonical *c, int l, double *v)
-{
-    return say(dialect_ne(c, l, "ffn_gate_inp", 1), v);
+    const int64_t all = dialect_ne(c, 0, "attn_output_b", 0), G = canonical_int(c, "attention.output_group_count");
+    return all % G == 0 && dialect_say(all / G, v);
 }
 
 static bool expert_width(const struct canonical *c, int l, double *v)
 {
-    return say(dialect_ne(c, l, "ffn_down_exps", 0), v);
+    return dialect_say(dialect_ne(c, l, "ffn_down_exps", 0), v);
 }
 
 /* A file without the tensor is refused for that: the usual width, as wide as a routed expert, stands in until then. */
 static bool shared_width(const struct canonical *c, int l, double *v)
 {
     const int64_t all = dialect_ne(c, 0, "ffn_gate_shexp", 1);
-    return say(all ? all : canonical_int_at(c, "expert_feed_forward_length", 0), v);
+    return dialect_say(all ? all : canonical_int_at(c, "expert_feed_forward_length", 0), v);
 }
 
 static bool shared_experts(const struct canonical *c, int l, double *v)
 {
     const int64_t F = canonical_int_at(c, "expert_feed_forward_length", 0), all = dialect_ne(c, 0, "ffn_gate_shexp", 1);
-    return all % F == 0 && say(all / F, v);
-}
-
-static bool any_block_has(const struct canonical *c, const char *stem)
-{
-    for (int l = 0; l < canonical_n_layers(c); l++)
-        if (dialect_ne(c, l, stem, 0) > 0) return true;
-    return false;
+    return all % F == 0 && dialect_say(all / F, v);
 }
 
 /* Leading blocks with a table. Where the first block without one has no selection bias either, though others do, a
@@ -100,31 +62,25 @@ static bool hash_layers(const struct canonical *c, int l, double *v)
     int n = 0;
     while (n < canonical_n_layers(c) && dialect_ne(c, n, "ffn_gate_tid2eid", 0) > 0) n++;
     *v = n;
-    return n == canonical_n_layers(c) || dialect_ne(c, n, "exp_probs_b", 0) > 0 || !any_block_has(c, "exp_probs_b");
+    return n == canonical_n_layers(c) || dialect_ne(c, n, "exp_probs_b", 0) > 0 ||
+           dialect_first_with(c, "exp_probs_b") < 0;
 }
 
 static bool used_experts(const struct canonical *c, int l, double *v)
 {
-    return say(dialect_ne(c, 0, "ffn_gate_tid2eid", 0), v);
-}
-
-static int first_indexer(const struct canonical *c)
-{
-    for (int l = 0; l < canonical_n_layers(c); l++)
-        if (dialect_ne(c, l, "indexer.proj", 0) > 0) return l;
-    return -1;
+    return dialect_say(dialect_ne(c, 0, "ffn_gate_tid2eid", 0), v);
 }
 
 static bool index_heads(const struct canonical *c, int l, double *v)
 {
-    const int i = first_indexer(c);
-    return i >= 0 && say(dialect_ne(c, i, "indexer.proj", 1), v);
+    const int i = dialect_first_with(c, "indexer.proj");
+    return i >= 0 && dialect_say(dialect_ne(c, i, "indexer.proj", 1), v);
 }
 
 static bool index_width(const struct canonical *c, int l, double *v)
 {
-    const int i = first_indexer(c);
-    return i >= 0 && say(dialect_ne(c, i, "indexer_compressor_norm", 0), v);
+    const int i = dialect_first_with(c, "indexer.proj");
+    return i >= 0 && dialect_say(dialect_ne(c, i, "indexer_compressor_norm", 0), v);
 }
 
 /* A compressor without its position biases is a hole in the file: nothing is derived and the missing tensor refused. */
@@ -139,7 +95,7 @@ static bool ratio(const struct canonical *c, int l, double *v)
 
 static bool streams(const struct canonical *c, int l, double *v)
 {
-    return say(dialect_ne(c, 0, "hc_attn_fn", 0) / int_key(c, "embedding_length"), v);
+    return dialect_say(dialect_ne(c, 0, "hc_attn_fn", 0) / canonical_int(c, "embedding_length"), v);
 }
 
 static bool shared_clamp(const struct canonical *c, int l, double *v)
@@ -169,7 +125,7 @@ static bool compressed(const struct canonical *c, int l)
 
 static bool indexed(const struct canonical *c, int l)
 {
-    return ratio_of(c, l) == int_key(c, "attention.overlap_ratio");
+    return ratio_of(c, l) == canonical_int(c, "attention.overlap_ratio");
 }
 
 static bool any_indexed(const struct canonical *c)
@@ -181,7 +137,7 @@ static bool any_indexed(const struct canonical *c)
 
 static bool hashed(const struct canonical *c, int l)
 {
-    return l < int_key(c, "hash_layer_count");
+    return l < canonical_int(c, "hash_layer_count");
 }
 
 static bool scored(const struct canonical *c, int l)
@@ -193,9 +149,9 @@ static bool scored(const struct canonical *c, int l)
 
 static const struct key_row keys[] = {
     {"nextn_predict_layers", KEY_INT, KEY_WINS, "0..64", .derive = draft_blocks, .from = "tensors"},
-    {"block_count", KEY_INT, 0, "1..4096", .derive = layers, .from = "blocks"},
-    {"embedding_length", KEY_INT, 0, "1..16777216", .derive = width, .from = "token_embd"},
-    {"vocab_size", KEY_INT, 0, "1..16777216", .derive = vocabulary, .from = "token_embd"},
+    {"block_count", KEY_INT, 0, "1..4096", .derive = dialect_layers, .from = "blocks"},
+    {"embedding_length", KEY_INT, 0, "1..16777216", .derive = dialect_width, .from = "token_embd"},
+    {"vocab_size", KEY_INT, 0, "1..16777216", .derive = dialect_vocabulary, .from = "token_embd"},
     {"context_length", KEY_INT, 0, "1..16777216", .rule = RULE_ANY, .constant = {1048576}},
     {"attention.head_count", KEY_INT, 0, "1..65536", .derive = heads, .from = "attn_sinks"},
     {"attention.head_count_kv", KEY_INT, KEY_PER_LAYER, "1", .rule = RULE_DEFAULT, .constant = {1}},
@@ -230,7 +186,7 @@ static const struct key_row keys[] = {
      .also = {"hyperconnections.sinkhorn_iters"}},
     {"hyper_connection.epsilon", KEY_FLOAT, 0, "0..0.1", .rule = RULE_ANY, .constant = {1e-6},
      .also = {"hyperconnections.eps"}},
-    {"expert_count", KEY_INT, KEY_PER_LAYER, "1..65536", .derive = experts, .from = "ffn_gate_inp"},
+    {"expert_count", KEY_INT, KEY_PER_LAYER, "1..65536", .derive = dialect_experts, .from = "ffn_gate_inp"},
     {"expert_used_count", KEY_INT, KEY_PER_LAYER | KEY_WINS, "1..65536", .derive = used_experts,
      .from = "ffn_gate_tid2eid", .rule = RULE_PUBLISHED, .constant = {6, 6}},
     {"expert_feed_forward_length", KEY_INT, KEY_PER_LAYER, "1..16777216", .derive = expert_width,
@@ -258,7 +214,7 @@ static const struct key_row keys[] = {
 /* Streams are mixed by 2n + n^2 controls; overlapping compressors (the indexed ones) have two halves. */
 static int64_t controls(const struct canonical *c, int l)
 {
-    const int64_t n = int_key(c, "hyper_connection.count");
+    const int64_t n = canonical_int(c, "hyper_connection.count");
     return 2 * n + n * n;
 }
 
@@ -286,11 +242,6 @@ static const struct tensor_dim dims[] = {
     {"B", NULL, controls},
     {"c", NULL, halves},
 };
-
-#define OWN    SCOPE_MODEL
-#define BLOCK  SCOPE_BLOCK
-#define VECTOR .class = CLASS_VECTOR, .flags = TENSOR_SMALL
-#define MATRIX .class = CLASS_PLAIN
 
 static const struct tensor_row tensors[] = {
     {"token_embd", "D V", OWN, .class = CLASS_EDGE},
@@ -349,14 +300,14 @@ static const struct tensor_row tensors[] = {
     {"ffn_down_shexp", "Fs D", BLOCK, MATRIX},
 };
 
-static const struct tensor_split splits[] = {{"ffn_gate_up_exps", {"ffn_gate_exps", "ffn_up_exps"}}};
+static const struct tensor_split splits[] = {GATE_AND_UP};
 
 /* ---- relations (spec deepseek-v4 8) */
 
 /* Rows of n parts of the given width: their length is counted in an int. */
 static int check_width(const struct canonical *c, const char *parts, const char *width, struct err *e)
 {
-    const int64_t n = int_key(c, parts), w = int_key(c, width);
+    const int64_t n = canonical_int(c, parts), w = canonical_int(c, width);
     if (w <= INT32_MAX / n) return 0;
     return dialect_refuse_value(c, e, width, w, "up to %lld with %lld of them in a row", (long long)(INT32_MAX / n),
                                 (long long)n);
@@ -373,8 +324,8 @@ static int check_widths(const struct canonical *c, struct err *e)
 
 static int check_attention(const struct canonical *c, struct err *e)
 {
-    const int64_t H = int_key(c, "attention.head_count"), d = int_key(c, "attention.key_length");
-    const int64_t G = int_key(c, "attention.output_group_count"), r = int_key(c, "rope.dimension_count");
+    const int64_t H = canonical_int(c, "attention.head_count"), d = canonical_int(c, "attention.key_length");
+    const int64_t G = canonical_int(c, "attention.output_group_count"), r = canonical_int(c, "rope.dimension_count");
     if (H % G != 0)
         return dialect_refuse_value(c, e, "attention.output_group_count", G, "a divisor of the %lld heads",
                                     (long long)H);
@@ -386,7 +337,7 @@ static int check_attention(const struct canonical *c, struct err *e)
 
 static int check_indexer(const struct canonical *c, struct err *e)
 {
-    const int64_t ID = int_key(c, "attention.indexer.key_length"), r = int_key(c, "rope.dimension_count");
+    const int64_t ID = canonical_int(c, "attention.indexer.key_length"), r = canonical_int(c, "rope.dimension_count");
     if (r > ID)
         return dialect_refuse_value(c, e, "rope.dimension_count", r, "numbers up to the indexer's width %lld",
                                     (long long)ID);
@@ -399,9 +350,9 @@ static int check_indexer(const struct canonical *c, struct err *e)
 /* Roundings work on whole blocks of the part that is not rotated, and of the index row. */
 static int check_simulation(const struct canonical *c, struct err *e)
 {
-    const int64_t d = int_key(c, "attention.key_length"), r = int_key(c, "rope.dimension_count");
-    const int64_t kv = int_key(c, "attention.kv_sim_block"), ix = int_key(c, "attention.indexer.sim_block");
-    const int64_t ID = int_key(c, "attention.indexer.key_length");
+    const int64_t d = canonical_int(c, "attention.key_length"), r = canonical_int(c, "rope.dimension_count");
+    const int64_t kv = canonical_int(c, "attention.kv_sim_block"), ix = canonical_int(c, "attention.indexer.sim_block");
+    const int64_t ID = canonical_int(c, "attention.indexer.key_length");
     if (kv > 0 && (d - r) % kv != 0)
         return dialect_refuse_value(c, e, "attention.key_length", d,
                                     "%lld plus a multiple of %lld, unless the KV rounding is switched off",
@@ -427,14 +378,10 @@ const struct family_table dialect_deepseek4 = {
     .short_name = "deepseek4",
     .prefix = {"deepseek4", "deepseek-v4", "deepseek-v4-flash"},
     .published = {{"DeepSeek V4 Flash", 4096, 43}, {"DeepSeek V4 PRO", 7168, 61}},
-    .tensors = tensors,
-    .n_tensors = sizeof tensors / sizeof *tensors,
-    .splits = splits,
-    .n_splits = sizeof splits / sizeof *splits,
-    .dims = dims,
-    .n_dims = sizeof dims / sizeof *dims,
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
+    FAMILY_ROWS(tensors),
+    FAMILY_ROWS(splits),
+    FAMILY_ROWS(dims),
+    FAMILY_ROWS(keys),
     .key_width = "embedding_length",
     .key_layers = "block_count",
     .key_draft = "nextn_predict_layers",

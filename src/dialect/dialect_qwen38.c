@@ -1,33 +1,8 @@
 /* Qwen3.8 Flash Next (spec dialects 10, qwen38 1, 2.2): canonical names, shapes, parameters and what replaces them.
  * Canonical names are those of llama.cpp. A draft block behind the trunk is bound with it. */
-#include "dialect/dialect_family.h"
+#include "dialect/dialect_tables.h"
 
 /* ---- what shapes say */
-
-static int64_t int_key(const struct canonical *c, const char *key)
-{
-    return canonical_int(c, key);
-}
-
-static bool say(int64_t value, double *v)
-{
-    *v = (double)value;
-    return value > 0;
-}
-
-/* The first block that has a tensor, among all that are bound; -1: none. */
-static int first_with(const struct canonical *c, const char *stem)
-{
-    for (int l = 0; l < canonical_n_blocks(c); l++)
-        if (dialect_ne(c, l, stem, 0) > 0) return l;
-    return -1;
-}
-
-static int64_t ne_of(const struct canonical *c, const char *stem, int i)
-{
-    const int l = first_with(c, stem);
-    return l < 0 ? 0 : dialect_ne(c, l, stem, i);
-}
 
 /* Kinds of blocks: by tensors; where a block has neither kind's, by its place. */
 static bool recurrent(const struct canonical *c, int l)
@@ -35,7 +10,7 @@ static bool recurrent(const struct canonical *c, int l)
     if (l >= canonical_n_layers(c)) return false;
     if (dialect_ne(c, l, "ssm_a", 0) > 0) return true;
     if (dialect_ne(c, l, "attn_q_norm", 0) > 0) return false;
-    return (l + 1) % int_key(c, "full_attention_interval") != 0;
+    return (l + 1) % canonical_int(c, "full_attention_interval") != 0;
 }
 
 static bool attending(const struct canonical *c, int l)
@@ -45,7 +20,7 @@ static bool attending(const struct canonical *c, int l)
 
 static bool any_indexed(const struct canonical *c)
 {
-    return first_with(c, "indexer.k_proj") >= 0 || first_with(c, "attn_q_norm") < 0;
+    return dialect_first_with(c, "indexer.k_proj") >= 0 || dialect_first_with(c, "attn_q_norm") < 0;
 }
 
 static bool indexed(const struct canonical *c, int l)
@@ -55,27 +30,12 @@ static bool indexed(const struct canonical *c, int l)
 
 static bool remembering(const struct canonical *c, int l)
 {
-    return l == int_key(c, "ple.layers");
+    return l == canonical_int(c, "ple.layers");
 }
 
 static bool drafting(const struct canonical *c, int l)
 {
     return l >= canonical_n_layers(c);
-}
-
-static bool width(const struct canonical *c, int l, double *v)
-{
-    return say(dialect_ne(c, -1, "token_embd", 0), v);
-}
-
-static bool vocabulary(const struct canonical *c, int l, double *v)
-{
-    return say(dialect_ne(c, -1, "token_embd", 1), v);
-}
-
-static bool layers(const struct canonical *c, int l, double *v)
-{
-    return say(canonical_n_layers(c), v);
 }
 
 static bool drafts(const struct canonical *c, int l, double *v)
@@ -86,122 +46,117 @@ static bool drafts(const struct canonical *c, int l, double *v)
 
 static bool head_width(const struct canonical *c, int l, double *v)
 {
-    return say(ne_of(c, "attn_q_norm", 0), v);
+    return dialect_say(dialect_first_ne(c, "attn_q_norm", 0), v);
 }
 
 static bool heads(const struct canonical *c, int l, double *v)
 {
-    return say(ne_of(c, "attn_q", 1) / (2 * int_key(c, "attention.key_length")), v);
+    return dialect_say(dialect_first_ne(c, "attn_q", 1) / (2 * canonical_int(c, "attention.key_length")), v);
 }
 
 static bool kv_heads(const struct canonical *c, int l, double *v)
 {
-    return say(ne_of(c, "attn_k", 1) / int_key(c, "attention.key_length"), v);
+    return dialect_say(dialect_first_ne(c, "attn_k", 1) / canonical_int(c, "attention.key_length"), v);
 }
 
 static bool value_heads(const struct canonical *c, int l, double *v)
 {
-    return say(ne_of(c, "ssm_a", 0), v);
+    return dialect_say(dialect_first_ne(c, "ssm_a", 0), v);
 }
 
 static bool state_width(const struct canonical *c, int l, double *v)
 {
-    return say(ne_of(c, "ssm_norm", 0), v);
+    return dialect_say(dialect_first_ne(c, "ssm_norm", 0), v);
 }
 
 static bool key_heads(const struct canonical *c, int l, double *v)
 {
-    const int64_t keys = ne_of(c, "attn_qkv", 1) - ne_of(c, "attn_gate", 1);
-    return say(keys / (2 * int_key(c, "ssm.state_size")), v);
+    const int64_t keys = dialect_first_ne(c, "attn_qkv", 1) - dialect_first_ne(c, "attn_gate", 1);
+    return dialect_say(keys / (2 * canonical_int(c, "ssm.state_size")), v);
 }
 
 static bool inner_width(const struct canonical *c, int l, double *v)
 {
-    return say(int_key(c, "ssm.time_step_rank") * int_key(c, "ssm.state_size"), v);
+    return dialect_say(canonical_int(c, "ssm.time_step_rank") * canonical_int(c, "ssm.state_size"), v);
 }
 
 static bool taps(const struct canonical *c, int l, double *v)
 {
-    return say(ne_of(c, "ssm_conv1d", 0), v);
+    return dialect_say(dialect_first_ne(c, "ssm_conv1d", 0), v);
 }
 
 static bool streams(const struct canonical *c, int l, double *v)
 {
-    return say(ne_of(c, "hc_attn_inject", 1), v);
+    return dialect_say(dialect_first_ne(c, "hc_attn_inject", 1), v);
 }
 
 static bool rank(const struct canonical *c, int l, double *v)
 {
-    return say(ne_of(c, "hc_attn_down", 1), v);
+    return dialect_say(dialect_first_ne(c, "hc_attn_down", 1), v);
 }
 
 static bool index_width(const struct canonical *c, int l, double *v)
 {
-    return say(ne_of(c, "indexer.k_norm", 0), v);
+    return dialect_say(dialect_first_ne(c, "indexer.k_norm", 0), v);
 }
 
 static bool index_heads(const struct canonical *c, int l, double *v)
 {
-    const int64_t w = int_key(c, "attention.indexer.key_length");
-    return w > 0 && say(ne_of(c, "indexer.q_proj", 1) / w, v);
-}
-
-static bool experts(const struct canonical *c, int l, double *v)
-{
-    return say(dialect_ne(c, l, "ffn_gate_inp", 1), v);
+    const int64_t w = canonical_int(c, "attention.indexer.key_length");
+    return w > 0 && dialect_say(dialect_first_ne(c, "indexer.q_proj", 1) / w, v);
 }
 
 static bool expert_width(const struct canonical *c, int l, double *v)
 {
-    return say(dialect_ne(c, l, "ffn_up_exps", 1), v);
+    return dialect_say(dialect_ne(c, l, "ffn_up_exps", 1), v);
 }
 
 static bool shared_width(const struct canonical *c, int l, double *v)
 {
-    return say(ne_of(c, "ffn_gate_shexp", 1), v);
+    return dialect_say(dialect_first_ne(c, "ffn_gate_shexp", 1), v);
 }
 
 static bool memory_layer(const struct canonical *c, int l, double *v)
 {
-    *v = first_with(c, "ple_key");
+    *v = dialect_first_with(c, "ple_key");
     return *v >= 0;
 }
 
 static bool memory_taps(const struct canonical *c, int l, double *v)
 {
-    return say(ne_of(c, "ple_conv1d", 0), v);
+    return dialect_say(dialect_first_ne(c, "ple_conv1d", 0), v);
 }
 
 static bool row_width(const struct canonical *c, int l, double *v)
 {
-    return say(dialect_ne(c, -1, "per_layer_token_embd", 0), v);
+    return dialect_say(dialect_ne(c, -1, "per_layer_token_embd", 0), v);
 }
 
 static bool gram(const struct canonical *c, int l, double *v)
 {
     int n;
     canonical_array(c, "ple.layer_multipliers", &n);
-    return say(n, v);
+    return dialect_say(n, v);
 }
 
 static int64_t gram_heads(const struct canonical *c, int l)
 {
-    return int_key(c, "embedding_length") / int_key(c, "embedding_length_per_layer_input");
+    return canonical_int(c, "embedding_length") / canonical_int(c, "embedding_length_per_layer_input");
 }
 
 static bool heads_per_gram(const struct canonical *c, int l, double *v)
 {
-    const int64_t orders = int_key(c, "ple.ngram_size") - 1;
-    return orders > 0 && say(gram_heads(c, 0) / orders, v);
+    const int64_t orders = canonical_int(c, "ple.ngram_size") - 1;
+    return orders > 0 && dialect_say(gram_heads(c, 0) / orders, v);
 }
 
 /* ---- parameters */
 
 static const struct key_row keys[] = {
     {"nextn_predict_layers", KEY_INT, 0, "0 1", .derive = drafts, .from = "tensors"},
-    {"block_count", KEY_INT, 0, "1..4096", .derive = layers, .from = "blocks"},
-    {"embedding_length", KEY_INT, 0, "1..16777216", .derive = width, .from = "token_embd"},
-    {"vocab_size", KEY_INT, 0, "1..16777216", .derive = vocabulary, .from = "token_embd"},
+    {"block_count", KEY_INT, 0, "1..4096", .derive = dialect_layers, .from = "blocks"},
+    {"embedding_length", KEY_INT, 0, "1..16777216", .derive = dialect_width, .from = "token_embd"},
+    {"vocab_size", KEY_INT, 0, "1..16777216", .derive = dialect_vocabulary, .from = "token_embd"},
     {"context_length", KEY_INT, 0, "1..16777216", .rule = RULE_ANY, .constant = {262144}},
     {"full_attention_interval", KEY_INT, 0, "1..4096", .rule = RULE_QUIET, .constant = {4}},
     {"attention.key_length", KEY_INT, 0, "1..65536", .derive = head_width, .from = "attn_q_norm"},
@@ -228,7 +183,7 @@ static const struct key_row keys[] = {
      .needed = any_indexed},
     {"attention.compress_ratios", KEY_INT, KEY_PER_LAYER, "0..65536", .rule = RULE_ANY, .constant = {4},
      .needed = any_indexed},
-    {"expert_count", KEY_INT, KEY_PER_LAYER, "1..65536", .derive = experts, .from = "ffn_gate_inp"},
+    {"expert_count", KEY_INT, KEY_PER_LAYER, "1..65536", .derive = dialect_experts, .from = "ffn_gate_inp"},
     {"expert_used_count", KEY_INT, KEY_PER_LAYER | KEY_WINS, "1..65536", .rule = RULE_PUBLISHED, .constant = {10}},
     {"expert_feed_forward_length", KEY_INT, KEY_PER_LAYER, "1..16777216", .derive = expert_width,
      .from = "ffn_up_exps"},
@@ -255,7 +210,8 @@ static const struct array_row arrays[] = {
 
 static int64_t conv_width(const struct canonical *c, int l)
 {
-    return (2 * int_key(c, "ssm.group_count") + int_key(c, "ssm.time_step_rank")) * int_key(c, "ssm.state_size");
+    return (2 * canonical_int(c, "ssm.group_count") + canonical_int(c, "ssm.time_step_rank")) *
+           canonical_int(c, "ssm.state_size");
 }
 
 /* Rows of down matrices may be padded to whole blocks of 256. */
@@ -293,12 +249,8 @@ static const struct tensor_dim dims[] = {
     {"Kp", "ple.conv_kernel", NULL},
 };
 
-#define OWN    SCOPE_MODEL
-#define BLOCK  SCOPE_BLOCK
-#define VECTOR .class = CLASS_VECTOR, .flags = TENSOR_SMALL
-#define GAIN   .class = CLASS_VECTOR, .flags = TENSOR_SMALL | TENSOR_FOLDED
-#define MATRIX .class = CLASS_PLAIN
-#define MIXER  .class = CLASS_HYPER
+#define GAIN  .class = CLASS_VECTOR, .flags = TENSOR_SMALL | TENSOR_FOLDED
+#define MIXER .class = CLASS_HYPER
 
 static const struct tensor_row tensors[] = {
     {"token_embd", "E V", OWN, .class = CLASS_EDGE},
@@ -357,21 +309,21 @@ static const struct tensor_row tensors[] = {
     {"nextn.hc_head_up", "rho hc*E", BLOCK, MIXER, .when = drafting},
 };
 
-static const struct tensor_split splits[] = {{"ffn_gate_up_exps", {"ffn_gate_exps", "ffn_up_exps"}}};
+static const struct tensor_split splits[] = {GATE_AND_UP};
 
 /* ---- relations */
 
 static int check_divides(const struct canonical *c, const char *key, const char *of, struct err *e)
 {
-    const int64_t n = int_key(c, key), all = int_key(c, of);
+    const int64_t n = canonical_int(c, key), all = canonical_int(c, of);
     if (n > 0 && all % n == 0) return 0;
     return dialect_refuse_value(c, e, key, n, "a divisor of %s, which is %lld", of, (long long)all);
 }
 
 static int check_rotation(const struct canonical *c, struct err *e)
 {
-    const int64_t Rn = int_key(c, "rope.dimension_count"), D = int_key(c, "attention.key_length");
-    const int64_t Di = any_indexed(c) ? int_key(c, "attention.indexer.key_length") : D, most = Di < D ? Di : D;
+    const int64_t Rn = canonical_int(c, "rope.dimension_count"), D = canonical_int(c, "attention.key_length");
+    const int64_t Di = any_indexed(c) ? canonical_int(c, "attention.indexer.key_length") : D, most = Di < D ? Di : D;
     if (Rn % 2 == 0 && Rn <= most) return 0;
     return dialect_refuse_value(c, e, "rope.dimension_count", Rn, "an even number up to %lld, the least head width",
                                 (long long)most);
@@ -380,19 +332,19 @@ static int check_rotation(const struct canonical *c, struct err *e)
 /* Rows are counted in an int. */
 static int check_widths(const struct canonical *c, struct err *e)
 {
-    const int64_t E = int_key(c, "embedding_length"), hc = int_key(c, "hyper_connection.count");
-    const int64_t H = int_key(c, "attention.head_count"), D = int_key(c, "attention.key_length");
+    const int64_t E = canonical_int(c, "embedding_length"), hc = canonical_int(c, "hyper_connection.count");
+    const int64_t H = canonical_int(c, "attention.head_count"), D = canonical_int(c, "attention.key_length");
     if (E > INT32_MAX / hc) return dialect_refuse_value(c, e, "embedding_length", E, "widths below 2^31 / streams");
     if (H > INT32_MAX / (2 * D)) return dialect_refuse_value(c, e, "attention.head_count", H, "fewer of this width");
     if (conv_width(c, 0) > INT32_MAX / 4)
-        return dialect_refuse_value(c, e, "ssm.time_step_rank", int_key(c, "ssm.time_step_rank"),
+        return dialect_refuse_value(c, e, "ssm.time_step_rank", canonical_int(c, "ssm.time_step_rank"),
                                     "fewer of this width");
     return 0;
 }
 
 static int check_blocks(const struct canonical *c, struct err *e)
 {
-    const int64_t q = int_key(c, "attention.compress_ratios"), B = int_key(c, "attention.indexer.top_k");
+    const int64_t q = canonical_int(c, "attention.compress_ratios"), B = canonical_int(c, "attention.indexer.top_k");
     if (!any_indexed(c)) return 0;
     for (int l = 0; l < canonical_n_layers(c); l++)
         if (attending(c, l) && canonical_int_at(c, "attention.compress_ratios", l) != q)
@@ -434,13 +386,14 @@ static int check_heads(const struct canonical *c, struct err *e)
 
 static int check_memory(const struct canonical *c, struct err *e)
 {
-    const int64_t lp = int_key(c, "ple.layers"), Np = gram_heads(c, 0), orders = int_key(c, "ple.ngram_size") - 1;
+    const int64_t lp = canonical_int(c, "ple.layers"), Np = gram_heads(c, 0);
+    const int64_t orders = canonical_int(c, "ple.ngram_size") - 1;
     int rc = check_divides(c, "embedding_length_per_layer_input", "embedding_length", e);
     if (rc) return rc;
     if (lp >= canonical_n_layers(c) || !recurrent(c, (int)lp))
         return dialect_refuse_value(c, e, "ple.layers", lp, "a recurrent block");
-    if (Np != orders * int_key(c, "ple.heads_per_ngram"))
-        return dialect_refuse_value(c, e, "ple.heads_per_ngram", int_key(c, "ple.heads_per_ngram"),
+    if (Np != orders * canonical_int(c, "ple.heads_per_ngram"))
+        return dialect_refuse_value(c, e, "ple.heads_per_ngram", canonical_int(c, "ple.heads_per_ngram"),
                                     "%lld heads in all, %lld n-gram orders", (long long)Np, (long long)orders);
     if (!canonical_has_file(c)) return 0;
     rc = check_list(c, "ple.layer_multipliers", orders + 1, e);
@@ -465,16 +418,11 @@ const struct family_table dialect_qwen38 = {
     .short_name = "qwen4exp",
     .prefix = {"qwen4exp", "qwen4-exp", "qwen4_exp"},
     .published = {{"Qwen3.8 Flash Next", 2560, 48}},
-    .tensors = tensors,
-    .n_tensors = sizeof tensors / sizeof *tensors,
-    .splits = splits,
-    .n_splits = sizeof splits / sizeof *splits,
-    .dims = dims,
-    .n_dims = sizeof dims / sizeof *dims,
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
-    .arrays = arrays,
-    .n_arrays = sizeof arrays / sizeof *arrays,
+    FAMILY_ROWS(tensors),
+    FAMILY_ROWS(splits),
+    FAMILY_ROWS(dims),
+    FAMILY_ROWS(keys),
+    FAMILY_ROWS(arrays),
     .binds_draft = true,
     .key_width = "embedding_length",
     .key_layers = "block_count",
