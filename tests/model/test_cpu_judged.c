@@ -103,7 +103,7 @@ static bool values_fit(struct judged *j, const double *a, const double *b, const
     return same;
 }
 
-static struct deepseek4_scratch *scratch_of(struct judged *j, int run)
+static struct block_scratch *scratch_of(struct judged *j, int run)
 {
     return j->run[run].scratch;
 }
@@ -111,13 +111,13 @@ static struct deepseek4_scratch *scratch_of(struct judged *j, int run)
 static void read_rows(struct judged *j, int run, int id, int n, double *to)
 {
     struct model_run *r = &j->run[run];
-    r->dev->op->read_f64(r->stream, scratch_of(j, run)->rows.buf[id], 0, n, to);
+    r->dev->op->read_f64(r->stream, scratch_of(j, run)->buf[id], 0, n, to);
 }
 
 static void read_ids(struct judged *j, int run, int id, int n, int32_t *to)
 {
     struct model_run *r = &j->run[run];
-    r->dev->op->read_i32(r->stream, scratch_of(j, run)->rows.buf[id], 0, n, to);
+    r->dev->op->read_i32(r->stream, scratch_of(j, run)->buf[id], 0, n, to);
 }
 
 /* Packed raw rows of this step. */

@@ -10,7 +10,7 @@ struct stage {
     struct step *step;
     struct dev_stream *st;
     const struct dev_ops *op;
-    struct deepseek4_scratch *y;
+    struct block_scratch *y;
     int T, l;
     const struct deepseek4_layer *w;
     const struct deepseek4_layer_shape *ls;
@@ -55,7 +55,7 @@ static void rotate(const struct stage *g, struct dev_buf *x, int groups, int wid
 static void hc_pre(const struct stage *g, struct dev_buf *streams, const struct deepseek4_hc *hc, bool head)
 {
     const struct deepseek4_shape *s = g->s;
-    struct dev_buf *flat = g->y->rows.buf[S_FLAT], *mix = g->y->rows.buf[S_MIX];
+    struct dev_buf *flat = g->y->buf[S_FLAT], *mix = g->y->buf[S_MIX];
     struct linear_input in = {.rows = flat};
     norm(g, streams, flat, NULL, 1, s->n * s->D);
     linear(g->st, &in, &hc->fn, mix, g->T);
@@ -67,18 +67,17 @@ static void hc_pre(const struct stage *g, struct dev_buf *streams, const struct 
                                                    .eps = s->hc_eps,
                                                    .head = head,
                                                    .n = g->T});
-    g->op->hc_reduce(g->st, &(struct hc_reduce_args){
-                                .x = streams, .gates = mix, .out = g->y->rows.buf[S_X], .streams = s->n, .n = g->T});
+    g->op->hc_reduce(
+        g->st, &(struct hc_reduce_args){.x = streams, .gates = mix, .out = g->y->buf[S_X], .streams = s->n, .n = g->T});
 }
 
 /* streams <- post * S_Y + comb . streams */
 static void hc_post(const struct stage *g)
 {
-    g->op->hc_expand(g->st, &(struct hc_expand_args){.y = g->y->rows.buf[S_Y],
-                                                     .gates = g->y->rows.buf[S_MIX],
-                                                     .x = g->step->carry[0],
-                                                     .streams = g->s->n,
-                                                     .n = g->T});
+    g->op->hc_expand(
+        g->st,
+        &(struct hc_expand_args){
+            .y = g->y->buf[S_Y], .gates = g->y->buf[S_MIX], .x = g->step->carry[0], .streams = g->s->n, .n = g->T});
 }
 
 /* ---------------------------------------------------------------- attention, spec 3.3 - 3.8 */
@@ -87,8 +86,7 @@ static void segments_bind(const struct stage *g)
 {
     for (int i = 0; i < g->step->rows.n_segments; i++) {
         const struct deepseek4_state *state = g->step->state[i];
-        for (int k = 0; k < RING_COUNT; k++) g->y->ring[k][i] = state->base.layer[g->l].ring[k];
-        for (int k = 0; k < STORE_COUNT; k++) g->y->store[k][i] = state->base.layer[g->l].store[k];
+        block_scratch_segment(g->y, i, &state->base.layer[g->l]);
     }
 }
 
@@ -96,30 +94,30 @@ static void segments_bind(const struct stage *g)
 static void project(const struct stage *g)
 {
     const struct deepseek4_shape *s = g->s;
-    struct deepseek4_scratch *y = g->y;
-    linear(g->st, &y->rows.input[INPUT_NORMED], &g->w->q_a, y->rows.buf[S_QR], g->T);
-    norm(g, y->rows.buf[S_QR], y->rows.buf[S_QR], g->w->q_a_norm, 1, s->Rq);
-    linear_input_renew(&y->rows.input[INPUT_QR]);
-    linear(g->st, &y->rows.input[INPUT_QR], &g->w->q_b, y->rows.buf[S_Q], g->T);
-    norm(g, y->rows.buf[S_Q], y->rows.buf[S_Q], NULL, s->H, s->d);
-    rotate(g, y->rows.buf[S_Q], s->H, s->d, false);
+    struct block_scratch *y = g->y;
+    linear(g->st, &y->input[INPUT_NORMED], &g->w->q_a, y->buf[S_QR], g->T);
+    norm(g, y->buf[S_QR], y->buf[S_QR], g->w->q_a_norm, 1, s->Rq);
+    linear_input_renew(&y->input[INPUT_QR]);
+    linear(g->st, &y->input[INPUT_QR], &g->w->q_b, y->buf[S_Q], g->T);
+    norm(g, y->buf[S_Q], y->buf[S_Q], NULL, s->H, s->d);
+    rotate(g, y->buf[S_Q], s->H, s->d, false);
 
-    linear(g->st, &y->rows.input[INPUT_NORMED], &g->w->kv, y->rows.buf[S_KV], g->T);
-    norm(g, y->rows.buf[S_KV], y->rows.buf[S_KV], g->w->kv_norm, 1, s->d);
-    rotate(g, y->rows.buf[S_KV], 1, s->d, false);
-    g->op->pack(g->st, &(struct pack_args){.x = y->rows.buf[S_KV], .out = y->rows.buf[S_RAW], .n = g->T});
+    linear(g->st, &y->input[INPUT_NORMED], &g->w->kv, y->buf[S_KV], g->T);
+    norm(g, y->buf[S_KV], y->buf[S_KV], g->w->kv_norm, 1, s->d);
+    rotate(g, y->buf[S_KV], 1, s->d, false);
+    g->op->pack(g->st, &(struct pack_args){.x = y->buf[S_KV], .out = y->buf[S_RAW], .n = g->T});
 }
 
 /* S_XN -> rows of finished windows in the lane's stores */
 static void compress(const struct stage *g, const struct deepseek4_lane *lane, bool index)
 {
-    struct deepseek4_scratch *y = g->y;
+    struct block_scratch *y = g->y;
     const enum deepseek4_scratch_id kv = index ? S_INDEX_KV : g->ls->indexed ? S_WIDE_KV : S_LANE_KV;
     const enum deepseek4_scratch_id gate = index ? S_INDEX_GATE : g->ls->indexed ? S_WIDE_GATE : S_LANE_GATE;
-    linear(g->st, &y->rows.input[INPUT_NORMED], &lane->kv, y->rows.buf[kv], g->T);
-    linear(g->st, &y->rows.input[INPUT_NORMED], &lane->gate, y->rows.buf[gate], g->T);
-    g->op->compress(g->st, &(struct compress_args){.kv = y->rows.buf[kv],
-                                                   .gate = y->rows.buf[gate],
+    linear(g->st, &y->input[INPUT_NORMED], &lane->kv, y->buf[kv], g->T);
+    linear(g->st, &y->input[INPUT_NORMED], &lane->gate, y->buf[gate], g->T);
+    g->op->compress(g->st, &(struct compress_args){.kv = y->buf[kv],
+                                                   .gate = y->buf[gate],
                                                    .ape = lane->ape,
                                                    .norm = lane->norm,
                                                    .eps = g->s->eps,
@@ -146,68 +144,67 @@ static bool selection_matters(const struct stage *g)
 static struct dev_buf *select_rows(const struct stage *g)
 {
     const struct deepseek4_shape *s = g->s;
-    struct deepseek4_scratch *y = g->y;
+    struct block_scratch *y = g->y;
     if (!selection_matters(g)) return NULL;
-    linear(g->st, &y->rows.input[INPUT_QR], &g->w->index_q, y->rows.buf[S_INDEX_Q], g->T);
-    rotate(g, y->rows.buf[S_INDEX_Q], s->IH, s->ID, false);
+    linear(g->st, &y->input[INPUT_QR], &g->w->index_q, y->buf[S_INDEX_Q], g->T);
+    rotate(g, y->buf[S_INDEX_Q], s->IH, s->ID, false);
     if (s->hadamard)
-        g->op->hadamard(
-            g->st, &(struct hadamard_args){.x = y->rows.buf[S_INDEX_Q], .groups = s->IH, .width = s->ID, .n = g->T});
-    g->op->round(g->st,
-                 &(struct round_args){.x = y->rows.buf[S_INDEX_Q], .fmt = s->index_row, .groups = s->IH, .n = g->T});
-    linear(g->st, &y->rows.input[INPUT_NORMED], &g->w->index_proj, y->rows.buf[S_INDEX_W], g->T);
-    g->op->select(g->st, &(struct select_args){.q = y->rows.buf[S_INDEX_Q],
-                                               .weight = y->rows.buf[S_INDEX_W],
+        g->op->hadamard(g->st,
+                        &(struct hadamard_args){.x = y->buf[S_INDEX_Q], .groups = s->IH, .width = s->ID, .n = g->T});
+    g->op->round(g->st, &(struct round_args){.x = y->buf[S_INDEX_Q], .fmt = s->index_row, .groups = s->IH, .n = g->T});
+    linear(g->st, &y->input[INPUT_NORMED], &g->w->index_proj, y->buf[S_INDEX_W], g->T);
+    g->op->select(g->st, &(struct select_args){.q = y->buf[S_INDEX_Q],
+                                               .weight = y->buf[S_INDEX_W],
                                                .scale = 1 / sqrt((double)s->ID * s->IH),
                                                .store = y->store[STORE_INDEX],
                                                .ratio = g->ls->ratio,
                                                .top_k = s->IK,
-                                               .out = y->rows.buf[S_SELECT],
+                                               .out = y->buf[S_SELECT],
                                                .n = g->T});
-    return y->rows.buf[S_SELECT];
+    return y->buf[S_SELECT];
 }
 
 /* S_XN -> S_Y */
 static void attention(const struct stage *g)
 {
     const struct deepseek4_shape *s = g->s;
-    struct deepseek4_scratch *y = g->y;
+    struct block_scratch *y = g->y;
     struct dev_buf *selected = NULL;
-    linear_input_renew(&y->rows.input[INPUT_NORMED]);
+    linear_input_renew(&y->input[INPUT_NORMED]);
     project(g);
     if (g->ls->ratio) compress(g, &g->w->attn_lane, false);
     if (g->ls->indexed) {
         compress(g, &g->w->index_lane, true);
         selected = select_rows(g);
     }
-    g->op->attention(g->st, &(struct attention_args){.q = y->rows.buf[S_Q],
-                                                     .raw = y->rows.buf[S_RAW],
+    g->op->attention(g->st, &(struct attention_args){.q = y->buf[S_Q],
+                                                     .raw = y->buf[S_RAW],
                                                      .ring = y->ring[RING_RAW],
                                                      .store = g->ls->ratio ? y->store[STORE_KV] : NULL,
                                                      .ratio = g->ls->ratio,
                                                      .selected = selected,
                                                      .sinks = g->w->sinks,
                                                      .scale = 1 / sqrt((double)s->d),
-                                                     .out = y->rows.buf[S_O],
+                                                     .out = y->buf[S_O],
                                                      .n = g->T});
-    g->op->ring_write(g->st, &(struct ring_write_args){.x = y->rows.buf[S_RAW], .ring = y->ring[RING_RAW]});
-    rotate(g, y->rows.buf[S_O], s->H, s->d, true);
-    linear_input_renew(&y->rows.input[INPUT_HEADS]);
-    linear(g->st, &y->rows.input[INPUT_HEADS], &g->w->out_a, y->rows.buf[S_LOW], g->T);
-    linear_input_renew(&y->rows.input[INPUT_LOW]);
-    linear(g->st, &y->rows.input[INPUT_LOW], &g->w->out_b, y->rows.buf[S_Y], g->T);
+    g->op->ring_write(g->st, &(struct ring_write_args){.x = y->buf[S_RAW], .ring = y->ring[RING_RAW]});
+    rotate(g, y->buf[S_O], s->H, s->d, true);
+    linear_input_renew(&y->input[INPUT_HEADS]);
+    linear(g->st, &y->input[INPUT_HEADS], &g->w->out_a, y->buf[S_LOW], g->T);
+    linear_input_renew(&y->input[INPUT_LOW]);
+    linear(g->st, &y->input[INPUT_LOW], &g->w->out_b, y->buf[S_Y], g->T);
 }
 
 /* ---------------------------------------------------------------- MoE, spec 3.9: S_XN -> S_Y */
 
 static void moe(const struct stage *g)
 {
-    struct deepseek4_scratch *y = g->y;
+    struct block_scratch *y = g->y;
     const struct taps *taps = g->step->taps;
     struct dev_buf *mid = tap_wanted(taps, TAP_EXPERT_MID) ? taps->expert_mid : NULL;
-    linear_input_renew(&y->rows.input[INPUT_NORMED]);
-    linear(g->st, &y->rows.input[INPUT_NORMED], &g->w->router, y->rows.buf[S_ROUTER], g->T);
-    g->op->router(g->st, &(struct router_args){.logits = y->rows.buf[S_ROUTER],
+    linear_input_renew(&y->input[INPUT_NORMED]);
+    linear(g->st, &y->input[INPUT_NORMED], &g->w->router, y->buf[S_ROUTER], g->T);
+    g->op->router(g->st, &(struct router_args){.logits = y->buf[S_ROUTER],
                                                .experts = g->ls->E,
                                                .bias = g->w->router_bias,
                                                .table = g->w->router_table,
@@ -215,12 +212,12 @@ static void moe(const struct stage *g)
                                                .scale = g->s->route_scale,
                                                .floor = ldexp(1, DEEPSEEK4_ROUTE_FLOOR_LOG2),
                                                .normalise = g->s->route_norm,
-                                               .ids = y->rows.buf[S_IDS],
-                                               .weight = y->rows.buf[S_WEIGHTS],
+                                               .ids = y->buf[S_IDS],
+                                               .weight = y->buf[S_WEIGHTS],
                                                .n = g->T});
-    g->op->moe(g->st, &(struct moe_args){.x = y->rows.buf[S_XN],
-                                         .ids = y->rows.buf[S_IDS],
-                                         .weight = y->rows.buf[S_WEIGHTS],
+    g->op->moe(g->st, &(struct moe_args){.x = y->buf[S_XN],
+                                         .ids = y->buf[S_IDS],
+                                         .weight = y->buf[S_WEIGHTS],
                                          .k = g->ls->K,
                                          .experts = g->m->experts,
                                          .layer = g->l,
@@ -229,7 +226,7 @@ static void moe(const struct stage *g)
                                          .shared_down = g->w->shared_down.mat,
                                          .clamp = g->ls->clamp,
                                          .shared_clamp = g->ls->shared_clamp,
-                                         .out = y->rows.buf[S_Y],
+                                         .out = y->buf[S_Y],
                                          .mid = mid,
                                          .n = g->T});
     tap_at(taps, TAP_EXPERT_MID, g->l, g->st, mid, g->T);
@@ -241,7 +238,7 @@ void deepseek4_layer_run(const void *model, struct step *step, int l)
 {
     const struct deepseek4_model *m = model;
     struct stage g = stage_begin(m, step, step->rows.n);
-    struct dev_buf *const *b = g.y->rows.buf;
+    struct dev_buf *const *b = g.y->buf;
     g.l = l;
     g.w = &m->layer[l];
     g.ls = &m->shape.layer[l];
@@ -295,13 +292,13 @@ void deepseek4_head(const void *model, struct step *step, const int *row, int n,
 {
     const struct deepseek4_model *m = model;
     struct stage g = stage_begin(m, step, n);
-    struct dev_buf *const *b = g.y->rows.buf;
+    struct dev_buf *const *b = g.y->buf;
     g.op->set_rows(g.st, &step->rows);
     g.op->gather(g.st, &(struct gather_args){.x = step->carry[0], .out = b[S_HEAD], .row = row, .n = n});
     hc_pre(&g, b[S_HEAD], &m->output_hc, true);
     norm(&g, b[S_X], b[S_XN], m->output_norm, 1, g.s->D);
-    linear_input_renew(&g.y->rows.input[INPUT_HEAD]);
-    linear(g.st, &g.y->rows.input[INPUT_HEAD], &m->output, logits, n);
+    linear_input_renew(&g.y->input[INPUT_HEAD]);
+    linear(g.st, &g.y->input[INPUT_HEAD], &m->output, logits, n);
 }
 
 int deepseek4_commit(const void *model, struct step *step, int segment, int n, struct err *e)

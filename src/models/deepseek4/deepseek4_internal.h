@@ -123,18 +123,10 @@ enum deepseek4_scratch_id {
 enum { RING_RAW, RING_KV, RING_SCORE, RING_INDEX_KV, RING_INDEX_SCORE, RING_COUNT };
 enum { STORE_KV, STORE_INDEX, STORE_COUNT };
 
-struct deepseek4_scratch {
-    struct block_scratch rows;
-    /* Handles of the step's segments for the layer at work. */
-    struct dev_ring **ring[RING_COUNT];
-    struct dev_store **store[STORE_COUNT];
-};
-
 /* Makes m->rows. */
 void deepseek4_scratch_layout(struct deepseek4_model *m);
 size_t deepseek4_scratch_bytes(const void *model, int n_rows, int n_segments);
 int deepseek4_scratch_create(const void *model, int n_rows, int n_segments, void **scratch, struct err *e);
-void deepseek4_scratch_free(void *scratch);
 size_t deepseek4_work_bytes(const void *model, int n_rows, int n_segments, int ctx);
 
 /* ---------------------------------------------------------------- state of a session */

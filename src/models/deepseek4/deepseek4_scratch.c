@@ -1,14 +1,10 @@
 /* Scratch rows of one layer call: a table of buffers whose sum is part of the memory plan. */
 #include "models/deepseek4/deepseek4_internal.h"
-#include "base/mem.h"
 
 static int most_experts(const struct deepseek4_shape *s, bool used)
 {
     int most = 1;
-    for (int l = 0; l < s->L; l++) {
-        const int v = used ? s->layer[l].K : s->layer[l].E;
-        if (v > most) most = v;
-    }
+    for (int l = 0; l < s->L; l++) most = scratch_larger(most, used ? s->layer[l].K : s->layer[l].E);
     return most;
 }
 
@@ -54,13 +50,13 @@ static struct buf_desc describe(const void *model, int id, int T)
     case S_INDEX_W:
         return scratch_floats(T, 1, indexed ? s->IH : 0);
     case S_SELECT:
-        return (struct buf_desc){.kind = BUF_I32, .rows = T, .groups = 1, .width = indexed ? 1 + s->IK : 0};
+        return scratch_ints(T, indexed ? 1 + s->IK : 0);
     case S_LOW:
         return scratch_floats(T, 1, s->G * s->Ro);
     case S_ROUTER:
         return scratch_floats(T, 1, most_experts(s, false));
     case S_IDS:
-        return (struct buf_desc){.kind = BUF_I32, .rows = T, .groups = 1, .width = most_experts(s, true)};
+        return scratch_ints(T, most_experts(s, true));
     case S_WEIGHTS:
         return scratch_floats(T, 1, most_experts(s, true));
     case S_COUNT:
@@ -83,52 +79,24 @@ static int input_of(const void *model, int input, int *groups, unsigned *formats
 
 void deepseek4_scratch_layout(struct deepseek4_model *m)
 {
-    m->rows = (struct scratch_layout){
-        .dev = m->dev, .model = m, .bufs = S_COUNT, .inputs = INPUT_COUNT, .buf = describe, .input = input_of};
+    m->rows = (struct scratch_layout){.dev = m->dev,
+                                      .model = m,
+                                      .bufs = S_COUNT,
+                                      .inputs = INPUT_COUNT,
+                                      .rings = RING_COUNT,
+                                      .stores = STORE_COUNT,
+                                      .buf = describe,
+                                      .input = input_of};
 }
 
 size_t deepseek4_scratch_bytes(const void *model, int n_rows, int n_segments)
 {
-    const struct deepseek4_model *m = model;
-    const size_t handles = (size_t)n_segments * (RING_COUNT + STORE_COUNT) * sizeof(void *);
-    return handles + block_scratch_bytes(&m->rows, n_rows);
-}
-
-static bool handles_make(struct deepseek4_scratch *y, int n_segments)
-{
-    for (int i = 0; i < RING_COUNT; i++)
-        if (!(y->ring[i] = mem_try((size_t)n_segments * sizeof *y->ring[i]))) return false;
-    for (int i = 0; i < STORE_COUNT; i++)
-        if (!(y->store[i] = mem_try((size_t)n_segments * sizeof *y->store[i]))) return false;
-    return true;
+    return block_scratch_bytes(&((const struct deepseek4_model *)model)->rows, n_rows, n_segments);
 }
 
 int deepseek4_scratch_create(const void *model, int n_rows, int n_segments, void **scratch, struct err *e)
 {
-    const struct deepseek4_model *m = model;
-    struct deepseek4_scratch *y = mem_alloc(sizeof *y);
-    int rc = handles_make(y, n_segments) ? 0 : err_set(e, ERR_MEMORY, "out of memory for %d segments", n_segments);
-    if (!rc) rc = block_scratch_open(&m->rows, n_rows, &y->rows, e);
-    if (rc)
-        deepseek4_scratch_free(y);
-    else
-        *scratch = y;
-    return rc;
-}
-
-void deepseek4_scratch_free(void *scratch)
-{
-    struct deepseek4_scratch *y = scratch;
-    if (!y) return;
-    block_scratch_free(&y->rows);
-    for (int i = 0; i < RING_COUNT; i++) mem_free(y->ring[i]);
-    for (int i = 0; i < STORE_COUNT; i++) mem_free(y->store[i]);
-    mem_free(y);
-}
-
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
+    return block_scratch_create(&((const struct deepseek4_model *)model)->rows, n_rows, n_segments, scratch, e);
 }
 
 size_t deepseek4_work_bytes(const void *model, int n_rows, int n_segments, int ctx)
@@ -148,12 +116,12 @@ size_t deepseek4_work_bytes(const void *model, int n_rows, int n_segments, int c
         const struct work_desc d = {.rows = n_rows,
                                     .segments = n_segments,
                                     .ctx = ctx,
-                                    .values = larger(larger(s->n * s->D, s->H * s->d), s->G * s->Ro),
+                                    .values = scratch_larger(scratch_larger(s->n * s->D, s->H * s->d), s->G * s->Ro),
                                     .heads = s->H,
                                     .width = s->d,
                                     .window = s->W,
                                     .ratio = y->ratio,
-                                    .wide = y->indexed ? 2 * larger(s->d, s->ID) : s->d,
+                                    .wide = y->indexed ? 2 * scratch_larger(s->d, s->ID) : s->d,
                                     .top_k = y->indexed ? s->IK : 0,
                                     .index_heads = s->IH,
                                     .index_width = s->ID,

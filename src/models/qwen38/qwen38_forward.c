@@ -5,15 +5,15 @@
 
 struct stage qwen38_stage(const struct qwen38_model *m, struct step *step, int T)
 {
-    struct qwen38_scratch *y = step->scratch;
+    struct block_scratch *y = step->scratch;
     return (struct stage){.m = m,
                           .s = &m->shape,
                           .step = step,
                           .st = step->stream,
                           .op = step->stream->dev->op,
                           .y = y,
-                          .b = y->rows.buf,
-                          .in = y->rows.input,
+                          .b = y->buf,
+                          .in = y->input,
                           .streams = step->carry ? step->carry[0] : NULL,
                           .rows = &step->rows,
                           .T = T};
@@ -55,10 +55,7 @@ void qwen38_segments(const struct stage *g, const int *state_of)
 {
     for (int i = 0; i < g->rows->n_segments; i++) {
         const struct qwen38_state *state = g->step->state[state_of ? state_of[i] : i];
-        const struct state_layer *y = &state->base.layer[g->l];
-        for (int k = 0; k < RING_COUNT; k++) g->y->ring[k][i] = y->ring[k];
-        for (int k = 0; k < STORE_COUNT; k++) g->y->store[k][i] = y->store[k];
-        g->y->scan[i] = y->scan;
+        block_scratch_segment(g->y, i, &state->base.layer[g->l]);
     }
 }
 

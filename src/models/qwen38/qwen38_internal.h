@@ -142,18 +142,9 @@ enum qwen38_scratch_id {
 enum { RING_CONV, RING_INDEX, RING_STREAMS, RING_COUNT };
 enum { STORE_KV, STORE_BLOCK, STORE_COUNT };
 
-struct qwen38_scratch {
-    struct block_scratch rows;
-    /* Handles of the step's segments for the layer at work. */
-    struct dev_ring **ring[RING_COUNT];
-    struct dev_store **store[STORE_COUNT];
-    struct dev_scan **scan;
-};
-
 void qwen38_scratch_layout(struct qwen38_model *m);
 size_t qwen38_scratch_bytes(const void *model, int n_rows, int n_segments);
 int qwen38_scratch_create(const void *model, int n_rows, int n_segments, void **scratch, struct err *e);
-void qwen38_scratch_free(void *scratch);
 size_t qwen38_work_bytes(const void *model, int n_rows, int n_segments, int ctx);
 
 /* ---------------------------------------------------------------- work: what prepare finds out for one step */

@@ -1,22 +1,11 @@
 /* Scratch rows of one layer call, and what operations need beside them. */
 #include "models/qwen38/qwen38_internal.h"
-#include "base/mem.h"
-
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
-}
 
 static int most_experts(const struct qwen38_shape *s, bool used)
 {
     int most = 1;
-    for (int l = 0; l < s->blocks; l++) most = larger(most, used ? s->layer[l].K : s->layer[l].NE);
+    for (int l = 0; l < s->blocks; l++) most = scratch_larger(most, used ? s->layer[l].K : s->layer[l].NE);
     return most;
-}
-
-static struct buf_desc ints(int rows, int width)
-{
-    return (struct buf_desc){.kind = BUF_I32, .rows = rows, .groups = 1, .width = width};
 }
 
 /* Groups and width of the float buffers; width 0: not of this kind. */
@@ -80,8 +69,8 @@ static struct buf_desc float_rows(const struct qwen38_shape *s, int id, int T)
 static struct buf_desc describe(const void *model, int id, int T)
 {
     const struct qwen38_shape *s = &((const struct qwen38_model *)model)->shape;
-    if (id == S_SELECT) return ints(T, s->q ? 1 + s->Kb : 0);
-    if (id == S_IDS) return ints(T, most_experts(s, true));
+    if (id == S_SELECT) return scratch_ints(T, s->q ? 1 + s->Kb : 0);
+    if (id == S_IDS) return scratch_ints(T, most_experts(s, true));
     return float_rows(s, id, T);
 }
 
@@ -98,8 +87,15 @@ static int input_of(const void *model, int input, int *groups, unsigned *formats
 
 void qwen38_scratch_layout(struct qwen38_model *m)
 {
-    m->rows = (struct scratch_layout){
-        .dev = m->dev, .model = m, .bufs = S_COUNT, .inputs = INPUT_COUNT, .buf = describe, .input = input_of};
+    m->rows = (struct scratch_layout){.dev = m->dev,
+                                      .model = m,
+                                      .bufs = S_COUNT,
+                                      .inputs = INPUT_COUNT,
+                                      .rings = RING_COUNT,
+                                      .stores = STORE_COUNT,
+                                      .scans = 1,
+                                      .buf = describe,
+                                      .input = input_of};
 }
 
 /* Of struct qwen38_work. */
@@ -112,42 +108,12 @@ static size_t work_row_bytes(const struct qwen38_shape *s)
 size_t qwen38_scratch_bytes(const void *model, int n_rows, int n_segments)
 {
     const struct qwen38_model *m = model;
-    const size_t handles = (size_t)n_segments * (RING_COUNT + STORE_COUNT + 1) * sizeof(void *);
-    return handles + block_scratch_bytes(&m->rows, n_rows) + (size_t)n_rows * work_row_bytes(&m->shape);
-}
-
-static bool handles_make(struct qwen38_scratch *y, int n_segments)
-{
-    const size_t n = (size_t)n_segments * sizeof(void *);
-    for (int i = 0; i < RING_COUNT; i++)
-        if (!(y->ring[i] = mem_try(n))) return false;
-    for (int i = 0; i < STORE_COUNT; i++)
-        if (!(y->store[i] = mem_try(n))) return false;
-    return (y->scan = mem_try(n)) != NULL;
+    return block_scratch_bytes(&m->rows, n_rows, n_segments) + (size_t)n_rows * work_row_bytes(&m->shape);
 }
 
 int qwen38_scratch_create(const void *model, int n_rows, int n_segments, void **scratch, struct err *e)
 {
-    const struct qwen38_model *m = model;
-    struct qwen38_scratch *y = mem_alloc(sizeof *y);
-    int rc = handles_make(y, n_segments) ? 0 : err_set(e, ERR_MEMORY, "out of memory for %d segments", n_segments);
-    if (!rc) rc = block_scratch_open(&m->rows, n_rows, &y->rows, e);
-    if (rc)
-        qwen38_scratch_free(y);
-    else
-        *scratch = y;
-    return rc;
-}
-
-void qwen38_scratch_free(void *scratch)
-{
-    struct qwen38_scratch *y = scratch;
-    if (!y) return;
-    block_scratch_free(&y->rows);
-    for (int i = 0; i < RING_COUNT; i++) mem_free(y->ring[i]);
-    for (int i = 0; i < STORE_COUNT; i++) mem_free(y->store[i]);
-    mem_free(y->scan);
-    mem_free(y);
+    return block_scratch_create(&((const struct qwen38_model *)model)->rows, n_rows, n_segments, scratch, e);
 }
 
 size_t qwen38_work_bytes(const void *model, int n_rows, int n_segments, int ctx)
@@ -163,20 +129,21 @@ size_t qwen38_work_bytes(const void *model, int n_rows, int n_segments, int ctx)
                                      .shared_gate = w->shared_gate.mat,
                                      .shared_up = w->shared_up.mat,
                                      .shared_down = w->shared_down.mat};
-        const struct work_desc d = {.rows = n_rows,
-                                    .segments = n_segments,
-                                    .ctx = ctx,
-                                    .values = larger(larger(s->hc * s->E, s->H * s->D), (2 * s->Hk + s->Hv) * s->Dl),
-                                    .heads = s->H,
-                                    .kv_heads = s->layer[l].recurrent ? 0 : s->Hkv,
-                                    .width = s->D,
-                                    .block = s->q,
-                                    .ratio = s->layer[l].recurrent ? 0 : s->q,
-                                    .top_k = s->layer[l].recurrent ? 0 : s->Kb,
-                                    .index_heads = s->Hi,
-                                    .index_width = s->Di,
-                                    .scan_width = s->layer[l].recurrent ? s->Dl : 0,
-                                    .moe = &moe};
+        const struct work_desc d = {
+            .rows = n_rows,
+            .segments = n_segments,
+            .ctx = ctx,
+            .values = scratch_larger(scratch_larger(s->hc * s->E, s->H * s->D), (2 * s->Hk + s->Hv) * s->Dl),
+            .heads = s->H,
+            .kv_heads = s->layer[l].recurrent ? 0 : s->Hkv,
+            .width = s->D,
+            .block = s->q,
+            .ratio = s->layer[l].recurrent ? 0 : s->q,
+            .top_k = s->layer[l].recurrent ? 0 : s->Kb,
+            .index_heads = s->Hi,
+            .index_width = s->Di,
+            .scan_width = s->layer[l].recurrent ? s->Dl : 0,
+            .moe = &moe};
         const size_t bytes = m->dev->op->work_bytes(m->dev, &d);
         if (bytes > most) most = bytes;
     }

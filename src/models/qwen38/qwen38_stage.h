@@ -9,7 +9,7 @@ struct stage {
     struct step *step;
     struct dev_stream *st;
     const struct dev_ops *op;
-    struct qwen38_scratch *y;
+    struct block_scratch *y;
     struct dev_buf *const *b; /* of the scratch */
     struct linear_input *in;
     struct dev_buf *streams;
