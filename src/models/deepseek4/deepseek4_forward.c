@@ -82,14 +82,6 @@ static void hc_post(const struct stage *g)
 
 /* ---------------------------------------------------------------- attention, spec 3.3 - 3.8 */
 
-static void segments_bind(const struct stage *g)
-{
-    for (int i = 0; i < g->step->rows.n_segments; i++) {
-        const struct deepseek4_state *state = g->step->state[i];
-        block_scratch_segment(g->y, i, &state->base.layer[g->l]);
-    }
-}
-
 /* S_XN -> S_QR, S_Q rotated, S_RAW packed */
 static void project(const struct stage *g)
 {
@@ -243,7 +235,7 @@ void deepseek4_layer_run(const void *model, struct step *step, int l)
     g.w = &m->layer[l];
     g.ls = &m->shape.layer[l];
     g.op->set_rows(g.st, &step->rows);
-    segments_bind(&g);
+    block_step_segments(step, l, step->rows.n_segments, NULL);
 
     hc_pre(&g, step->carry[0], &g.w->hc_attn, false);
     norm(&g, b[S_X], b[S_XN], g.w->attn_norm, 1, g.s->D);
@@ -271,21 +263,13 @@ int deepseek4_prepare(const void *model, struct step *step, struct err *e)
         r->raw_first[i] = r->pos[i] < m->shape.W ? 0 : r->pos[i] - m->shape.W + 1;
         r->raw_last[i] = r->pos[i];
     }
-    for (int i = 0; i < r->n_segments; i++) {
-        const int rc = block_state_prepare(&((struct deepseek4_state *)step->state[i])->base, &r->segments[i], e);
-        if (rc) return rc;
-    }
-    return 0;
+    return block_step_prepare(step, e);
 }
 
 void deepseek4_embed(const void *model, struct step *step)
 {
     const struct deepseek4_model *m = model;
-    const struct dev_ops *op = step->stream->dev->op;
-    op->set_rows(step->stream, &step->rows);
-    op->embed(step->stream,
-              &(struct embed_args){
-                  .table = m->embedding.mat, .out = step->carry[0], .copies = m->shape.n, .n = step->rows.n});
+    block_step_embed(step, &m->embedding, m->shape.n);
 }
 
 void deepseek4_head(const void *model, struct step *step, const int *row, int n, struct dev_buf *logits)

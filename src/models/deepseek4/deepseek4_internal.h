@@ -5,6 +5,7 @@
 #include "models/block/linear.h"
 #include "models/block/scratch.h"
 #include "models/block/state.h"
+#include "models/block/step.h"
 #include "models/family.h"
 
 /* ---------------------------------------------------------------- shape: letters of spec deepseek-v4 */
@@ -132,7 +133,7 @@ size_t deepseek4_work_bytes(const void *model, int n_rows, int n_segments, int c
 /* ---------------------------------------------------------------- state of a session */
 
 struct deepseek4_state {
-    struct block_state base;
+    struct block_state base; /* first: see models/block/step.h */
 };
 
 /* Makes m->layout. */

@@ -53,10 +53,7 @@ static void element(const struct stage *g, enum element_kind kind, struct dev_bu
 
 void qwen38_segments(const struct stage *g, const int *state_of)
 {
-    for (int i = 0; i < g->rows->n_segments; i++) {
-        const struct qwen38_state *state = g->step->state[state_of ? state_of[i] : i];
-        block_scratch_segment(g->y, i, &state->base.layer[g->l]);
-    }
+    block_step_segments(g->step, g->l, g->rows->n_segments, state_of);
 }
 
 /* ---------------------------------------------------------------- hyper-connections, spec 3.2 */
@@ -306,21 +303,14 @@ int qwen38_prepare(const void *model, struct step *step, struct err *e)
     const struct qwen38_model *m = model;
     const struct rows *r = &step->rows;
     for (int i = 0; i < r->n; i++) r->raw_first[i] = 0, r->raw_last[i] = r->pos[i];
-    for (int i = 0; i < r->n_segments; i++) {
-        const int rc = block_state_prepare(&((struct qwen38_state *)step->state[i])->base, &r->segments[i], e);
-        if (rc) return rc;
-    }
-    return qwen38_work_create(m, step, e);
+    const int rc = block_step_prepare(step, e);
+    return rc ? rc : qwen38_work_create(m, step, e);
 }
 
 void qwen38_embed(const void *model, struct step *step)
 {
     const struct qwen38_model *m = model;
-    const struct dev_ops *op = step->stream->dev->op;
-    op->set_rows(step->stream, &step->rows);
-    op->embed(step->stream,
-              &(struct embed_args){
-                  .table = m->embedding.mat, .out = step->carry[0], .copies = m->shape.hc, .n = step->rows.n});
+    block_step_embed(step, &m->embedding, m->shape.hc);
 }
 
 void qwen38_head(const void *model, struct step *step, const int *row, int n, struct dev_buf *logits)

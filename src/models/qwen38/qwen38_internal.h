@@ -5,6 +5,7 @@
 #include "models/block/linear.h"
 #include "models/block/scratch.h"
 #include "models/block/state.h"
+#include "models/block/step.h"
 #include "models/family.h"
 #include "rowtable/rowtable.h"
 
@@ -177,7 +178,7 @@ struct qwen38_past {
 };
 
 struct qwen38_state {
-    struct block_state base;
+    struct block_state base; /* first: see models/block/step.h */
     const struct qwen38_model *model;
     struct qwen38_past *past; /* [qwen38_past_count] by position modulo their number */
 };
