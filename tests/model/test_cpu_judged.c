@@ -342,7 +342,7 @@ static void step_judge(struct judged *j, const int32_t *ids, int n)
 {
     const struct deepseek4_model *m = j->run[CPU].model;
     const struct deepseek4_shape *s = &m->shape;
-    const int pos0 = deepseek4_state_length(j->run[CPU].state);
+    const int pos0 = block_state_length(j->run[CPU].state);
     for (int k = 0; k < RUNS; k++) model_run_begin(&j->run[k], ids, n);
     for (int l = 0; l < s->L; l++) {
         memset(j->excused, 0, (size_t)n * sizeof *j->excused);

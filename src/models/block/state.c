@@ -158,8 +158,14 @@ void block_state_commit(struct block_state *s, struct dev_stream *stream, const 
     s->floor = s->high = s->length;
 }
 
-bool block_state_rewind(struct block_state *s, int pos)
+int block_state_length(const void *state)
 {
+    return ((const struct block_state *)state)->length;
+}
+
+bool block_state_rewind(void *state, int pos)
+{
+    struct block_state *s = state;
     if (pos < s->floor || pos > s->length) return false;
     for (int l = 0; l < s->of->layers && pos < s->length; l++)
         if (s->layer[l].scan) return false; /* a sum cannot be taken back */
@@ -234,8 +240,15 @@ size_t block_state_rows_bytes(const struct state_layout *of, int pos)
     return sum;
 }
 
-size_t block_state_rows_take(const struct block_state *s, size_t from, size_t n, void *dst)
+size_t block_state_rows_held(const void *state)
 {
+    const struct block_state *s = state;
+    return block_state_rows_bytes(s->of, s->length);
+}
+
+size_t block_state_rows_take(const void *state, size_t from, size_t n, void *dst)
+{
+    const struct block_state *s = state;
     const struct state_layout *of = s->of;
     size_t begin = 0, taken = 0; /* begin: of a store among all rows */
     for (int l = 0; l < of->layers; l++)
@@ -256,8 +269,9 @@ size_t block_state_rows_take(const struct block_state *s, size_t from, size_t n,
     return taken;
 }
 
-int block_state_rows_restore(struct block_state *s, int pos, const void *src, struct err *e)
+int block_state_rows_restore(void *state, int pos, const void *src, struct err *e)
 {
+    struct block_state *s = state;
     const struct state_layout *of = s->of;
     const unsigned char *from = src;
     if (!stores_reserve(s, 0, pos)) return err_set(e, ERR_MEMORY, "out of memory for the rows of %d tokens", pos);

@@ -49,14 +49,18 @@ int block_state_prepare(struct block_state *s, const struct segment *seg, struct
 int block_state_reserve(struct block_state *s, int l, int from, int to, struct err *e);
 /* The first n rows of the segment become history; see struct family. */
 void block_state_commit(struct block_state *s, struct dev_stream *stream, const struct segment *seg, int n);
-bool block_state_rewind(struct block_state *s, int pos);
 
 size_t block_state_anchor_bytes(const struct state_layout *of, int pos);
 void block_state_anchor_take(const struct block_state *s, void *dst);
 void block_state_anchor_restore(struct block_state *s, int pos, const void *src);
 
 size_t block_state_rows_bytes(const struct state_layout *of, int pos);
-size_t block_state_rows_take(const struct block_state *s, size_t from, size_t n, void *dst);
-int block_state_rows_restore(struct block_state *s, int pos, const void *src, struct err *e);
+
+/* Functions of struct family for every family whose state begins with its struct block_state. */
+int block_state_length(const void *state);
+bool block_state_rewind(void *state, int pos);
+size_t block_state_rows_held(const void *state); /* rows_bytes */
+size_t block_state_rows_take(const void *state, size_t from, size_t n, void *dst);
+int block_state_rows_restore(void *state, int pos, const void *src, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* What every family does alike with a step. A family's session state begins with its struct block_state. */
+/* What every family does alike with a step. Its sessions' states begin with their struct block_state. */
 #ifndef MODELS_BLOCK_STEP_H
 #define MODELS_BLOCK_STEP_H
 #include "models/block/linear.h"

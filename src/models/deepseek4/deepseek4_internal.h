@@ -133,7 +133,7 @@ size_t deepseek4_work_bytes(const void *model, int n_rows, int n_segments, int c
 /* ---------------------------------------------------------------- state of a session */
 
 struct deepseek4_state {
-    struct block_state base; /* first: see models/block/step.h */
+    struct block_state base; /* first */
 };
 
 /* Makes m->layout. */
@@ -142,16 +142,11 @@ size_t deepseek4_state_bytes(const void *model, int ctx);
 int deepseek4_state_create(const void *model, int ctx, void **state, struct err *e);
 void deepseek4_state_free(void *state);
 int deepseek4_state_fork(void *dst, const void *src, struct err *e);
-int deepseek4_state_length(const void *state);
-bool deepseek4_rewind(void *state, int pos);
 size_t deepseek4_anchor_bytes(const void *state);
 size_t deepseek4_anchor_bytes_at(const void *model, int pos);
 void deepseek4_anchor_take(const void *state, void *dst);
 void deepseek4_anchor_restore(void *state, int pos, const void *src);
-size_t deepseek4_rows_bytes(const void *state);
-size_t deepseek4_rows_take(const void *state, size_t from, size_t n, void *dst);
 size_t deepseek4_rows_bytes_at(const void *model, int pos);
-int deepseek4_rows_restore(void *state, int pos, const void *src, struct err *e);
 
 /* ---------------------------------------------------------------- forward */
 

@@ -89,19 +89,9 @@ void deepseek4_state_free(void *state)
     mem_free(s);
 }
 
-int deepseek4_state_length(const void *state)
-{
-    return ((const struct deepseek4_state *)state)->base.length;
-}
-
 int deepseek4_state_fork(void *dst, const void *src, struct err *e)
 {
     return block_state_fork(&((struct deepseek4_state *)dst)->base, &((const struct deepseek4_state *)src)->base, e);
-}
-
-bool deepseek4_rewind(void *state, int pos)
-{
-    return block_state_rewind(&((struct deepseek4_state *)state)->base, pos);
 }
 
 size_t deepseek4_anchor_bytes_at(const void *model, int pos)
@@ -128,20 +118,4 @@ void deepseek4_anchor_restore(void *state, int pos, const void *src)
 size_t deepseek4_rows_bytes_at(const void *model, int pos)
 {
     return block_state_rows_bytes(layout(model), pos);
-}
-
-size_t deepseek4_rows_bytes(const void *state)
-{
-    const struct deepseek4_state *s = state;
-    return block_state_rows_bytes(s->base.of, s->base.length);
-}
-
-size_t deepseek4_rows_take(const void *state, size_t from, size_t n, void *dst)
-{
-    return block_state_rows_take(&((const struct deepseek4_state *)state)->base, from, n, dst);
-}
-
-int deepseek4_rows_restore(void *state, int pos, const void *src, struct err *e)
-{
-    return block_state_rows_restore(&((struct deepseek4_state *)state)->base, pos, src, e);
 }

@@ -178,7 +178,7 @@ struct qwen38_past {
 };
 
 struct qwen38_state {
-    struct block_state base; /* first: see models/block/step.h */
+    struct block_state base; /* first */
     const struct qwen38_model *model;
     struct qwen38_past *past; /* [qwen38_past_count] by position modulo their number */
 };
@@ -192,16 +192,11 @@ size_t qwen38_state_bytes(const void *model, int ctx);
 int qwen38_state_create(const void *model, int ctx, void **state, struct err *e);
 void qwen38_state_free(void *state);
 int qwen38_state_fork(void *dst, const void *src, struct err *e);
-int qwen38_state_length(const void *state);
-bool qwen38_rewind(void *state, int pos);
 size_t qwen38_anchor_bytes(const void *state);
 size_t qwen38_anchor_bytes_at(const void *model, int pos);
 void qwen38_anchor_take(const void *state, void *dst);
 void qwen38_anchor_restore(void *state, int pos, const void *src);
-size_t qwen38_rows_bytes(const void *state);
-size_t qwen38_rows_take(const void *state, size_t from, size_t n, void *dst);
 size_t qwen38_rows_bytes_at(const void *model, int pos);
-int qwen38_rows_restore(void *state, int pos, const void *src, struct err *e);
 
 /* ---------------------------------------------------------------- forward */
 

@@ -155,11 +155,6 @@ int qwen38_state_fork(void *dst, const void *src, struct err *e)
     return block_state_fork(&a->base, &b->base, e);
 }
 
-int qwen38_state_length(const void *state)
-{
-    return ((const struct qwen38_state *)state)->base.length;
-}
-
 static void past_append(struct qwen38_state *s, const struct rows *r, const struct segment *seg, int n)
 {
     const int most = qwen38_past_count(&s->model->shape);
@@ -179,11 +174,6 @@ int qwen38_commit(const void *model, struct step *step, int segment, int n, stru
     past_append(s, &step->rows, seg, n);
     qwen38_work_done(step, segment);
     return 0;
-}
-
-bool qwen38_rewind(void *state, int pos)
-{
-    return block_state_rewind(&((struct qwen38_state *)state)->base, pos);
 }
 
 /* ---------------------------------------------------------------- anchors and rows */
@@ -218,20 +208,4 @@ void qwen38_anchor_restore(void *state, int pos, const void *src)
 size_t qwen38_rows_bytes_at(const void *model, int pos)
 {
     return block_state_rows_bytes(layout(model), pos);
-}
-
-size_t qwen38_rows_bytes(const void *state)
-{
-    const struct qwen38_state *s = state;
-    return block_state_rows_bytes(s->base.of, s->base.length);
-}
-
-size_t qwen38_rows_take(const void *state, size_t from, size_t n, void *dst)
-{
-    return block_state_rows_take(&((const struct qwen38_state *)state)->base, from, n, dst);
-}
-
-int qwen38_rows_restore(void *state, int pos, const void *src, struct err *e)
-{
-    return block_state_rows_restore(&((struct qwen38_state *)state)->base, pos, src, e);
 }
