@@ -1,5 +1,5 @@
 /* Layout facts that every host device shares: where a position lies in a ring, which rows a step writes, how many
- * compressed rows a position sees, where a weight row begins. No arithmetic on values. */
+ * compressed rows a position sees, where a weight row begins; and rotation tables. No arithmetic on values. */
 #ifndef DEVICE_INTERNAL_H
 #define DEVICE_INTERNAL_H
 #include "device/device.h"
@@ -28,6 +28,20 @@ static inline int64_t matmul_groups(const struct tensor_view *w, const struct bu
 {
     return buf_row_values(x) / w->ne[0];
 }
+
+/* ---------------------------------------------------------------- rotation */
+
+struct dev_rope {
+    int pairs;
+    bool halves;
+    double magnitude;
+    double *freq;  /* [pairs] */
+    uint8_t *axis; /* [pairs] */
+};
+
+/* rope_create and rope_free of struct dev_ops. */
+struct dev_rope *host_rope_create(struct dev *d, const struct rope_desc *desc);
+void host_rope_free(struct dev_rope *r);
 
 /* ---------------------------------------------------------------- rings */
 

@@ -254,33 +254,6 @@ static struct dev_mat *mat_create(struct dev *d, const struct tensor_view *view)
     return NULL;
 }
 
-static void rope_free(struct dev_rope *r)
-{
-    if (!r) return;
-    mem_free(r->freq);
-    mem_free(r->axis);
-    mem_free(r);
-}
-
-static struct dev_rope *rope_create(struct dev *d, const struct rope_desc *desc)
-{
-    struct dev_rope *r = mem_try(sizeof *r);
-    if (!r) return NULL;
-    const size_t pairs = (size_t)desc->pairs;
-    r->pairs = desc->pairs;
-    r->halves = desc->halves;
-    r->magnitude = desc->magnitude != 0 ? desc->magnitude : 1;
-    r->freq = mem_try(pairs * sizeof *r->freq + 1);
-    r->axis = mem_try(pairs + 1);
-    if (!r->freq || !r->axis) {
-        rope_free(r);
-        return NULL;
-    }
-    if (pairs) memcpy(r->freq, desc->freq, pairs * sizeof *r->freq);
-    if (pairs && desc->axis) memcpy(r->axis, desc->axis, pairs);
-    return r;
-}
-
 /* ---------------------------------------------------------------- reading and writing */
 
 static void row_decode(const struct dev *d, const struct row_format *fmt, const void *src, double *values)
@@ -352,8 +325,8 @@ static const struct dev_ops cpu_ops = {
     .mat_create = mat_create,
     .mat_free = mat_free,
     .mat_bytes = mat_bytes,
-    .rope_create = rope_create,
-    .rope_free = rope_free,
+    .rope_create = host_rope_create,
+    .rope_free = host_rope_free,
     .ring_create = cpu_ring_create,
     .ring_free = cpu_ring_free,
     .ring_bytes = cpu_ring_bytes,

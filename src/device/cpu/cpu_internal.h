@@ -41,14 +41,6 @@ struct dev_mat {
     float *own;       /* widened copy behind f32, or NULL */
 };
 
-struct dev_rope {
-    int pairs;
-    bool halves;
-    double magnitude;
-    double *freq;  /* [pairs] */
-    uint8_t *axis; /* [pairs] */
-};
-
 struct dev_ring {
     struct ring_desc d;
     size_t row_bytes;

@@ -188,34 +188,6 @@ static void ref_mat_free(struct dev_mat *m)
     mem_free(m);
 }
 
-static void ref_rope_free(struct dev_rope *r)
-{
-    if (!r) return;
-    mem_free(r->freq);
-    mem_free(r->axis);
-    mem_free(r);
-}
-
-static struct dev_rope *ref_rope_create(struct dev *d, const struct rope_desc *desc)
-{
-    (void)d;
-    struct dev_rope *r = mem_try(sizeof *r);
-    if (!r) return NULL;
-    const size_t pairs = (size_t)desc->pairs;
-    r->pairs = desc->pairs;
-    r->halves = desc->halves;
-    r->magnitude = desc->magnitude != 0 ? desc->magnitude : 1;
-    r->freq = mem_try(pairs * sizeof *r->freq + 1);
-    r->axis = mem_try(pairs + 1);
-    if (!r->freq || !r->axis) {
-        ref_rope_free(r);
-        return NULL;
-    }
-    memcpy(r->freq, desc->freq, pairs * sizeof *r->freq);
-    if (desc->axis) memcpy(r->axis, desc->axis, pairs);
-    return r;
-}
-
 /* ---------------------------------------------------------------- stored rows as bytes */
 
 static size_t ref_row_bytes(const struct dev *d, const struct row_format *fmt)
@@ -255,8 +227,8 @@ static const struct dev_ops ref_ops = {
     .mat_create = ref_mat_create,
     .mat_free = ref_mat_free,
     .mat_bytes = ref_mat_bytes,
-    .rope_create = ref_rope_create,
-    .rope_free = ref_rope_free,
+    .rope_create = host_rope_create,
+    .rope_free = host_rope_free,
     .ring_create = ref_ring_create,
     .ring_free = ref_ring_free,
     .ring_bytes = ref_ring_bytes,

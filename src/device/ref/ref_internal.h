@@ -15,14 +15,6 @@ struct dev_mat {
     struct tensor_view view;
 };
 
-struct dev_rope {
-    int pairs;
-    bool halves;
-    double magnitude;
-    double *freq;  /* [pairs] */
-    uint8_t *axis; /* [pairs] */
-};
-
 struct dev_ring {
     struct ring_desc desc;
     int current;     /* bank that holds the committed rows */
