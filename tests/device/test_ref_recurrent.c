@@ -1,42 +1,14 @@
 /* The judge's operations for recurrent layers, memory, streams and rotation by halves against written-down values (spec
  * qwen38 12). */
 #include <math.h>
-#include "device_kit.h"
-
-static void close_to(const double *got, const double *want, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (!(fabs(got[i] - want[i]) <= 1.01e-6)) fail_msg("value %d: got %.12g, wanted %.12g", i, got[i], want[i]);
-}
-
-static void ref_open(struct kit *k)
-{
-    struct dev *d;
-    assert_int_equal(dev_ref_create(&d, NULL), 0);
-    kit_open(k, d, 1);
-}
-
-static void ref_close(struct kit *k)
-{
-    struct dev *d = k->dev;
-    kit_check(k);
-    kit_close(k);
-    d->op->free(d);
-}
-
-static struct dev_buf *doubles(struct kit *k, int rows, int groups, int width, const double *values)
-{
-    struct dev_buf *b = kit_floats(k, rows, groups, width);
-    k->op->write_f64(k->stream, b, 0, rows, values);
-    return b;
-}
+#include "ref_kit.h"
 
 static void expect(struct kit *k, struct dev_buf *b, int row, const double *want, int n)
 {
     double got[64];
     k->op->read_f64(k->stream, b, row, 1, got);
     kit_check(k);
-    close_to(got, want, n);
+    close_to(got, want, n, 1.01e-6);
 }
 
 /* A session alone from position 0 on. */
@@ -98,7 +70,7 @@ static void state_is(struct net *t, const double want[8])
 {
     double got[8];
     t->k.op->scan_get(t->scan, got);
-    close_to(got, want, 8);
+    close_to(got, want, 8, 1.01e-6);
 }
 
 static void test_delta_net(void **state)

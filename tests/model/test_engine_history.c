@@ -488,12 +488,6 @@ static void test_snapshot_parameters(void **state)
     }
 }
 
-static int clean(void **state)
-{
-    kit_clean();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -511,5 +505,5 @@ int main(void)
         cmocka_unit_test(test_snapshots),
         cmocka_unit_test(test_bad_snapshots),
     };
-    return cmocka_run_group_tests(tests, NULL, clean);
+    return cmocka_run_group_tests(tests, NULL, kit_teardown);
 }

@@ -593,12 +593,6 @@ static void test_log_of_load(void **state)
     }
 }
 
-static int clean(void **state)
-{
-    kit_clean();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -610,5 +604,5 @@ int main(void)
         cmocka_unit_test(test_text),           cmocka_unit_test(test_log),
         cmocka_unit_test(test_log_of_load),
     };
-    return cmocka_run_group_tests(tests, NULL, clean);
+    return cmocka_run_group_tests(tests, NULL, kit_teardown);
 }

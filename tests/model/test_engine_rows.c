@@ -177,12 +177,6 @@ static void test_pieces_beside_an_answer(void **state)
     ds4_engine_close(g);
 }
 
-static int clean(void **state)
-{
-    kit_clean();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,5 +188,5 @@ int main(void)
         cmocka_unit_test(test_two_sweeps),
         cmocka_unit_test(test_pieces_beside_an_answer),
     };
-    return cmocka_run_group_tests(tests, NULL, clean);
+    return cmocka_run_group_tests(tests, NULL, kit_teardown);
 }

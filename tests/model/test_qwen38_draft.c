@@ -137,12 +137,6 @@ static void nothing_to_guess_with(void **state)
     }
 }
 
-static int clean(void **state)
-{
-    kit_clean();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,5 +144,5 @@ int main(void)
         cmocka_unit_test(guesses_are_reproducible),
         cmocka_unit_test(nothing_to_guess_with),
     };
-    return cmocka_run_group_tests(tests, NULL, clean);
+    return cmocka_run_group_tests(tests, NULL, kit_teardown);
 }

@@ -74,14 +74,8 @@ static void rows_that_cannot_be_read(void **state)
     mem_free(v.bytes);
 }
 
-static int clean(void **state)
-{
-    kit_clean();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_that_cannot_be_read)};
-    return cmocka_run_group_tests(tests, NULL, clean);
+    return cmocka_run_group_tests(tests, NULL, kit_teardown);
 }

@@ -28,12 +28,6 @@ static int make_file(void **state)
     return 0;
 }
 
-static int clean(void **state)
-{
-    kit_clean();
-    return 0;
-}
-
 static void save(ds4_session *s, const char *path)
 {
     struct ds4_error e = {0};
@@ -441,5 +435,5 @@ int main(void)
         cmocka_unit_test(old_file_stays),
         cmocka_unit_test(no_place),
     };
-    return cmocka_run_group_tests(tests, make_file, clean);
+    return cmocka_run_group_tests(tests, make_file, kit_teardown);
 }

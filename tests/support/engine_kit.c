@@ -83,6 +83,12 @@ void kit_clean(void)
     }
 }
 
+int kit_teardown(void **state)
+{
+    kit_clean();
+    return 0;
+}
+
 static void silent(void *arg, int level, const char *subject, const char *text)
 {
     (void)arg, (void)level, (void)subject, (void)text;

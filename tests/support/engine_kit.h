@@ -17,6 +17,8 @@ enum kit_model {
 /* A model file, written on first use and removed by kit_clean. */
 const char *kit_path(enum kit_model m);
 void kit_clean(void);
+/* The same at the end of a group of tests; returns 0. */
+int kit_teardown(void **state);
 
 /* Options for the model with 2 threads, room for 4096 tokens and 8 sessions, silent. */
 struct ds4_options kit_options(enum kit_model m);
