@@ -8,16 +8,6 @@ static int config(const char *path, struct hf_folder *f, void *params, struct er
     return hf_deepseek4_config(path, params, e);
 }
 
-static int layout(const void *params, struct layout_tensor **out, int *n, struct err *e)
-{
-    return deepseek4_tensors(params, out, n, e);
-}
-
-static void metadata(struct gguf_writer *w, const void *params, const struct layout_tensor *tensors, int n)
-{
-    deepseek4_metadata(w, params);
-}
-
 static struct convert_numbers numbers(const void *params)
 {
     const struct deepseek4_params *const p = params;
@@ -50,8 +40,8 @@ const struct convert_family convert_deepseek4 = {
     .layers = "layers.",
     .params_bytes = sizeof(struct deepseek4_params),
     .config = config,
-    .layout = layout,
-    .metadata = metadata,
+    .layout = deepseek4_tensors,
+    .metadata = deepseek4_metadata,
     .numbers = numbers,
     .bind = bind,
 };

@@ -9,16 +9,6 @@ static int config(const char *path, struct hf_folder *f, void *params, struct er
     return hf_qwen38_config(path, f, params, e);
 }
 
-static int layout(const void *params, struct layout_tensor **out, int *n, struct err *e)
-{
-    return qwen38_tensors(params, out, n, e);
-}
-
-static void metadata(struct gguf_writer *w, const void *params, const struct layout_tensor *tensors, int n)
-{
-    qwen38_metadata(w, params, tensors, n);
-}
-
 enum { MOST_PIECES = 65536 };
 
 static struct convert_numbers numbers(const void *params)
@@ -135,8 +125,8 @@ const struct convert_family convert_qwen38 = {
     .params_bytes = sizeof(struct qwen38_params),
     .pads = true,
     .config = config,
-    .layout = layout,
-    .metadata = metadata,
+    .layout = qwen38_tensors,
+    .metadata = qwen38_metadata,
     .numbers = numbers,
     .bind = bind,
 };

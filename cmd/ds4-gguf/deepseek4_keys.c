@@ -98,8 +98,9 @@ static void spread_clamps(struct deepseek4_params *p)
     p->n_clamps = p->L;
 }
 
-void deepseek4_metadata(struct gguf_writer *w, const struct deepseek4_params *p)
+void deepseek4_metadata(struct gguf_writer *w, const void *params, const struct layout_tensor *tensors, int n)
 {
+    const struct deepseek4_params *const p = params;
     struct deepseek4_params *const full = stated(p);
     spread_clamps(full);
     for (const struct param_key *k = deepseek4_keys; k->name; k++)

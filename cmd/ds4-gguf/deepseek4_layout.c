@@ -158,8 +158,9 @@ static struct layout_tensor fill(const struct deepseek4_params *p, const struct 
     return t;
 }
 
-int deepseek4_tensors(const struct deepseek4_params *p, struct layout_tensor **out, int *n, struct err *e)
+int deepseek4_tensors(const void *params, struct layout_tensor **out, int *n, struct err *e)
 {
+    const struct deepseek4_params *const p = params;
     *out = mem_try((size_t)(p->L + 1) * N_ROWS * sizeof **out);
     if (!*out) return err_set(e, ERR_MEMORY, "not enough memory for the list of tensors");
     *n = 0;

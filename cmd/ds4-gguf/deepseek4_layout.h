@@ -49,10 +49,10 @@ int64_t deepseek4_shared_width(const struct deepseek4_params *p); /* of the shar
 extern const struct param_key deepseek4_keys[];
 /* param_set, for this family's own kind too. */
 int deepseek4_key_set(void *params, const struct param_key *k, const char *text, struct err *e);
-/* The family's metadata; general.* and the vocabulary are the caller's. */
-void deepseek4_metadata(struct gguf_writer *w, const struct deepseek4_params *p);
-
-/* All tensors in file order. The caller frees *out with mem_free. p has been checked. */
-int deepseek4_tensors(const struct deepseek4_params *p, struct layout_tensor **out, int *n, struct err *e);
+/* For the families' tables; params: struct deepseek4_params. The family's metadata; general.* and the vocabulary are
+ * the caller's. The tensors do not matter. */
+void deepseek4_metadata(struct gguf_writer *w, const void *params, const struct layout_tensor *tensors, int n);
+/* The same for all tensors in file order. The caller frees *out with mem_free. The parameters have been checked. */
+int deepseek4_tensors(const void *params, struct layout_tensor **out, int *n, struct err *e);
 
 #endif

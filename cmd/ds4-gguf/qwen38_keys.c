@@ -278,8 +278,9 @@ static bool is_written(const struct qwen38_params *p, const struct param_key *k)
     return !scaling || p->yarn_factor > 1;
 }
 
-void qwen38_metadata(struct gguf_writer *w, const struct qwen38_params *p, const struct layout_tensor *tensors, int n)
+void qwen38_metadata(struct gguf_writer *w, const void *params, const struct layout_tensor *tensors, int n)
 {
+    const struct qwen38_params *const p = params;
     for (const struct param_key *k = qwen38_keys; k->name; k++) {
         if (!is_written(p, k)) continue;
         if (k->kind == PARAM_OTHER)

@@ -185,8 +185,9 @@ static struct layout_tensor fill(const struct qwen38_params *p, const struct row
     return t;
 }
 
-int qwen38_tensors(const struct qwen38_params *p, struct layout_tensor **out, int *n, struct err *e)
+int qwen38_tensors(const void *params, struct layout_tensor **out, int *n, struct err *e)
 {
+    const struct qwen38_params *const p = params;
     *out = mem_try((size_t)(p->Lall + 1) * N_ROWS * sizeof **out);
     if (!*out) return err_set(e, ERR_MEMORY, "not enough memory for the list of tensors");
     *n = 0;

@@ -40,10 +40,11 @@ bool qwen38_is_attention(const struct qwen38_params *p, int layer);
  * checks: ERR_MODEL with the first key that a reader would refuse, `where` in front. */
 int qwen38_complete(struct qwen38_params *p, const char *where, struct err *e);
 
-/* The family's metadata; general.* and the vocabulary are the caller's. tensors: for what padding says. */
-void qwen38_metadata(struct gguf_writer *w, const struct qwen38_params *p, const struct layout_tensor *tensors, int n);
-
-/* All tensors in file order, the n-gram table last. The caller frees *out with mem_free. p is complete. */
-int qwen38_tensors(const struct qwen38_params *p, struct layout_tensor **out, int *n, struct err *e);
+/* For the families' tables; params: struct qwen38_params. The family's metadata; general.* and the vocabulary are the
+ * caller's. tensors: for what padding says. */
+void qwen38_metadata(struct gguf_writer *w, const void *params, const struct layout_tensor *tensors, int n);
+/* The same for all tensors in file order, the n-gram table last. The caller frees *out with mem_free. The parameters
+ * are complete. */
+int qwen38_tensors(const void *params, struct layout_tensor **out, int *n, struct err *e);
 
 #endif

@@ -65,16 +65,6 @@ static int shape(const char *preset, const struct synth_settings *s, void *param
     return rc ? rc : deepseek4_params_check(p, false, preset, e);
 }
 
-static int layout(const void *params, struct layout_tensor **out, int *n, struct err *e)
-{
-    return deepseek4_tensors(params, out, n, e);
-}
-
-static void metadata(struct gguf_writer *w, const void *params, const struct layout_tensor *tensors, int n)
-{
-    deepseek4_metadata(w, params);
-}
-
 static struct synth_numbers numbers(const void *params)
 {
     const struct deepseek4_params *const p = params;
@@ -148,7 +138,7 @@ const struct synth_family synth_family_deepseek4 = {
     .spreads = spreads,
     .routes = true,
     .shape = shape,
-    .layout = layout,
-    .metadata = metadata,
+    .layout = deepseek4_tensors,
+    .metadata = deepseek4_metadata,
     .numbers = numbers,
 };

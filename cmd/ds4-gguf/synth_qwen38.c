@@ -60,16 +60,6 @@ static int shape(const char *preset, const struct synth_settings *s, void *param
     return qwen38_complete(p, preset, e);
 }
 
-static int layout(const void *params, struct layout_tensor **out, int *n, struct err *e)
-{
-    return qwen38_tensors(params, out, n, e);
-}
-
-static void metadata(struct gguf_writer *w, const void *params, const struct layout_tensor *tensors, int n)
-{
-    qwen38_metadata(w, params, tensors, n);
-}
-
 static struct synth_numbers numbers(const void *params)
 {
     const struct qwen38_params *const p = params;
@@ -106,7 +96,7 @@ const struct synth_family synth_family_qwen38 = {
     .spreads = spreads,
     .pads = true,
     .shape = shape,
-    .layout = layout,
-    .metadata = metadata,
+    .layout = qwen38_tensors,
+    .metadata = qwen38_metadata,
     .numbers = numbers,
 };
