@@ -294,11 +294,7 @@ static void keys_of_the_user(void **state)
 /* One sentence and a status; nothing is written. */
 static void refusals(void **state)
 {
-    static const struct {
-        const char *options;
-        int status;
-        const char *says;
-    } cases[] = {
+    static const struct shell_refusal cases[] = {
         {"--set attention.head_count=6 --set attention.output_group_count=4", 1,
          "tiny: attention.output_group_count = 4 is not supported (only a divisor of the 6 heads)"},
         {"--set rope.dimension_count=15", 1, "rope.dimension_count = 15 is not supported (only an even number"},
@@ -334,15 +330,10 @@ static void refusals(void **state)
         {"--quant q3", 2, "'q3' is not q2, q4, q8, mxfp4 or f16"},
         {"--preset huge", 2, "'huge' is not tiny, flash or pro"},
     };
-    char out[128];
+    char command[512], out[128];
     snprintf(out, sizeof out, "%s/refused.gguf", folder);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char command[512];
-        snprintf(command, sizeof command, TEST_BUILD "/ds4-gguf synth --preset tiny --quant q8 -o %s %s 2>&1", out,
-                 cases[i].options);
-        shell_expect(command, cases[i].status, cases[i].says);
-        assert_int_equal(access(out, F_OK), -1);
-    }
+    snprintf(command, sizeof command, TEST_BUILD "/ds4-gguf synth --preset tiny --quant q8 -o %s", out);
+    shell_refuses(command, out, cases, sizeof cases / sizeof *cases);
 }
 
 /* Rows that do not fill blocks get the type that the converter takes, and a note. */

@@ -259,11 +259,7 @@ static void shapes_follow_keys(void **state)
 
 static void refusals(void **state)
 {
-    static const struct {
-        const char *options;
-        int status;
-        const char *says;
-    } cases[] = {
+    static const struct shell_refusal cases[] = {
         {"--set ple.layers=3", 1, "ple.layers = 3 is not supported (only a recurrent block)"},
         {"--set ple.layers=4", 1, "ple.layers = 4 is not supported (only a recurrent block)"},
         {"--set ple.layers=0,2", 1, "ple.layers = 2 is not supported (only one layer)"},
@@ -285,13 +281,10 @@ static void refusals(void **state)
         {"--preset pro", 2, "'pro' is not tiny or flash"},
         {"--arch llama", 2, "'llama' is not deepseek4 or qwen4exp"},
     };
+    char command[512];
     unlink(path);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char command[512];
-        snprintf(command, sizeof command, SYNTH "--preset tiny --quant q8 -o %s %s 2>&1", path, cases[i].options);
-        shell_expect(command, cases[i].status, cases[i].says);
-        assert_int_equal(access(path, F_OK), -1);
-    }
+    snprintf(command, sizeof command, SYNTH "--preset tiny --quant q8 -o %s", path);
+    shell_refuses(command, path, cases, sizeof cases / sizeof *cases);
 }
 
 /* Every recipe, padded rows among them: as the judge computes. Where the last bit of a value decides the rounding of an

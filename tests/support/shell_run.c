@@ -31,6 +31,18 @@ void shell_expect(const char *command, int status, const char *part)
     str_free(&said);
 }
 
+void shell_refuses(const char *command, const char *path, const struct shell_refusal *cases, size_t n)
+{
+    struct str line = {0};
+    for (size_t i = 0; i < n; i++) {
+        str_clear(&line);
+        str_printf(&line, "%s %s 2>&1", command, cases[i].options);
+        shell_expect(str_c(&line), cases[i].status, cases[i].says);
+        assert_int_equal(access(path, F_OK), -1);
+    }
+    str_free(&line);
+}
+
 void shell_expect_same(const char *a, const char *b, bool same)
 {
     struct str said[2] = {{0}, {0}};

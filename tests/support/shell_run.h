@@ -10,6 +10,15 @@
 int shell_run(const char *command, struct str *said);
 /* Fails the running test unless the exit status is that and the output has part in it. */
 void shell_expect(const char *command, int status, const char *part);
+/* What a program must refuse: options, the exit status, a part of what it says. */
+struct shell_refusal {
+    const char *options;
+    int status;
+    const char *says;
+};
+/* Runs a command with the options of each case behind it; path is what it writes if it does not refuse, and must not
+ * be there. What it says is expected on either stream. */
+void shell_refuses(const char *command, const char *path, const struct shell_refusal *cases, size_t n);
 /* Fails the running test unless both commands succeed, print something, and print the same (or not). */
 void shell_expect_same(const char *a, const char *b, bool same);
 
