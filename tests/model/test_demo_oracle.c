@@ -2,6 +2,7 @@
  * an independent implementation (demo_oracle.bin, laid out as tests/oracle/demo_goldens.py says), and against the
  * float32 run that the model was made with, which gives its own distance from a float64 run at every position. */
 #include "../support/demo_model.h"
+#include "../support/golden_logits.h"
 #include "../support/model_run.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -42,13 +43,6 @@ static struct goldens goldens;
 
 /* ---------------------------------------------------------------- the files */
 
-static FILE *text_open(const char *path)
-{
-    FILE *f = fopen(path, "r");
-    if (!f) fail_msg("cannot open %s", path);
-    return f;
-}
-
 static void prompt_read(FILE *f, struct golden_prompt *p)
 {
     if (fscanf(f, "%31s %d", p->name, &p->n) != 2 || p->n < 1 || p->n > MAX_IDS) fail_msg("damaged prompt line");
@@ -71,7 +65,7 @@ static void position_read(FILE *f, struct golden_prompt *p, int setting, int k)
 
 static void logits_read(struct goldens *g)
 {
-    FILE *f = text_open("tests/golden/demo_logits.txt");
+    FILE *f = demo_text_open("tests/golden/demo_logits.txt");
     char word[32];
     int setting = SETTINGS, k = 0;
     while (fscanf(f, "%31s", word) == 1) {
@@ -143,16 +137,6 @@ static void judge(const struct goldens *g, const struct golden_prompt *p, int se
     mem_free(step);
 }
 
-static double oracle_distance(const double *got, const float *want)
-{
-    double diff = 0, top = 0;
-    for (int i = 0; i < V; i++) {
-        diff = fmax(diff, fabs(got[i] - (double)want[i]));
-        top = fmax(top, fabs((double)want[i]));
-    }
-    return diff / top;
-}
-
 /* How far the best logits of a position are beyond the float32 run's own distance from float64, which is given with
  * three digits. */
 static double made_distance(const double *got, const struct expected *want)
@@ -168,7 +152,7 @@ static void prompt_compare(const struct goldens *g, const struct golden_prompt *
     judge(g, p, setting, got);
     for (int k = 0; k < p->n_at; k++) {
         const float *want = p->oracle + ((size_t)setting * (size_t)p->n_at + (size_t)k) * V;
-        worst = fmax(worst, oracle_distance(got + (size_t)k * V, want));
+        worst = fmax(worst, golden_distance(got + (size_t)k * V, want, 1, V));
         made = fmax(made, made_distance(got + (size_t)k * V, &p->top[setting][k]));
     }
     print_message("%-16s %4d tokens, roundings %-3s max |d logit| / max |logit| = %.2e\n", p->name, p->n,

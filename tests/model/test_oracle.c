@@ -1,4 +1,5 @@
 /* The judge against an independent float64 implementation, whole models, every position, roundings off and on. */
+#include "../support/golden_logits.h"
 #include "../support/model_run.h"
 #include "../support/oracle_cases.h"
 #include "../support/temp_files.h"
@@ -7,39 +8,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <cmocka.h>
 
 static float *golden_read(const struct oracle_case *c)
 {
-    char path[256];
-    char *data;
-    size_t n;
-    struct err e = {0};
-    snprintf(path, sizeof path, "tests/golden/oracle_%s.bin", c->name);
-    if (file_read(path, 1 << 24, &data, &n, &e)) fail_msg("%s", e.msg);
-    assert_int_equal(n, (size_t)2 * (size_t)c->n_ids * (size_t)c->shape.V * sizeof(float));
-    return (float *)(void *)data;
-}
-
-/* Largest |difference| over largest |logit|, over all positions. */
-static double worst(const double *got, const float *want, int n)
-{
-    double diff = 0, top = 0;
-    for (int i = 0; i < n; i++) {
-        diff = fmax(diff, fabs(got[i] - (double)want[i]));
-        top = fmax(top, fabs((double)want[i]));
-    }
-    return diff / top;
-}
-
-/* Per position, so that one large logit elsewhere hides nothing. */
-static double worst_position(const double *got, const float *want, int n_pos, int V)
-{
-    double most = 0;
-    for (int t = 0; t < n_pos; t++)
-        most = fmax(most, worst(got + (size_t)t * (size_t)V, want + (size_t)t * (size_t)V, V));
-    return most;
+    char name[64];
+    snprintf(name, sizeof name, "oracle_%s", c->name);
+    return golden_logits(name, (size_t)2 * (size_t)c->n_ids * (size_t)c->shape.V);
 }
 
 static void compare(int i, bool sim)
@@ -57,7 +32,7 @@ static void compare(int i, bool sim)
     struct model_run r;
     model_run_open(&r, path, &(struct model_run_options){.backend = "ref", .kv_sim_off = !sim});
     model_run_all(&r, ids, c.n_ids, 33, got);
-    const double d = worst_position(got, want + (sim ? (size_t)c.n_ids * (size_t)V : 0), c.n_ids, V);
+    const double d = golden_distance(got, want + (sim ? (size_t)c.n_ids * (size_t)V : 0), c.n_ids, V);
     print_message("%-14s roundings %-3s max |d logit| / max |logit| = %.2e\n", c.name, sim ? "on" : "off", d);
     assert_true(d <= 2e-6);
     model_run_close(&r);
@@ -78,9 +53,23 @@ static void ref_equals_oracle_with_roundings(void **state)
     for (int i = 0; i < oracle_case_count(); i++) compare(i, true);
 }
 
+/* What is no number is as far away as can be, at any place. */
+static void no_number_is_far_away(void **state)
+{
+    (void)state;
+    const float want[4] = {1, 2, 3, 4};
+    for (int i = 0; i < 4; i++) {
+        double got[4] = {1, 2, 3, 4};
+        assert_true(golden_distance(got, want, 2, 2) == 0);
+        got[i] = NAN;
+        assert_true(golden_distance(got, want, 2, 2) > 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_number_is_far_away),
         cmocka_unit_test(ref_equals_oracle_without_roundings),
         cmocka_unit_test(ref_equals_oracle_with_roundings),
     };

@@ -1,5 +1,6 @@
 /* The judge against an independent float64 implementation of Qwen3.8: whole models, every position, stored rows as they
  * are and in F16. */
+#include "../support/golden_logits.h"
 #include "../support/model_run.h"
 #include "../support/synth_qwen38.h"
 #include "../support/temp_files.h"
@@ -13,30 +14,10 @@
 /* Logits [n_ids][V] without rounding, the same with F16 rows, then those of the draft block [n_ids - 1][V]. */
 static float *golden_read(const struct qwen38_case *c)
 {
-    char path[256];
-    char *data;
-    size_t n;
-    struct err e = {0};
+    char name[64];
     const size_t rows = (size_t)(2 * c->n_ids + (c->shape.draft ? c->n_ids - 1 : 0));
-    snprintf(path, sizeof path, "tests/golden/qwen38_%s.bin", c->name);
-    if (file_read(path, 1 << 24, &data, &n, &e)) fail_msg("%s", e.msg);
-    assert_int_equal(n, rows * (size_t)c->shape.V * sizeof(float));
-    return (float *)(void *)data;
-}
-
-/* Largest |difference| over largest |logit| of a position; the worst position. */
-static double worst_position(const double *got, const float *want, int n_pos, int V)
-{
-    double most = 0;
-    for (int t = 0; t < n_pos; t++) {
-        double diff = 0, top = 0;
-        for (int i = t * V; i < (t + 1) * V; i++) {
-            diff = fmax(diff, fabs(got[i] - (double)want[i]));
-            top = fmax(top, fabs((double)want[i]));
-        }
-        most = fmax(most, diff / top);
-    }
-    return most;
+    snprintf(name, sizeof name, "qwen38_%s", c->name);
+    return golden_logits(name, rows * (size_t)c->shape.V);
 }
 
 static void compare(int i, bool rounded)
@@ -57,7 +38,7 @@ static void compare(int i, bool rounded)
     qwen38_case_positions(&c, rope);
     r.rope = rope;
     model_run_all(&r, ids, c.n_ids, 33, got);
-    const double d = worst_position(got, want + (rounded ? values : 0), c.n_ids, c.shape.V);
+    const double d = golden_distance(got, want + (rounded ? values : 0), c.n_ids, c.shape.V);
     print_message("%-12s rows %s: max |d logit| / max |logit| = %.2e\n", c.name, rounded ? "F16" : "as they are", d);
     assert_true(d <= 2e-6);
     model_run_close(&r);
@@ -108,7 +89,7 @@ static void draft_compare(int chunk)
         model_run_all(&r, ids + at, chunk, chunk, NULL);
         const int row = at + chunk - 1; /* made of the streams at this position and the token behind */
         draft_logits(&r, ids[row + 1], got);
-        worst = fmax(worst, worst_position(got, want + behind + (size_t)row * V, 1, c.shape.V));
+        worst = fmax(worst, golden_distance(got, want + behind + (size_t)row * V, 1, c.shape.V));
     }
     print_message("%-12s guesses, chunks of %d: max |d logit| / max |logit| = %.2e\n", c.name, chunk, worst);
     assert_true(worst <= 2e-6);
