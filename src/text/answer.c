@@ -18,6 +18,12 @@ bool answer_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+size_t answer_skip_space(const char *p, size_t at, size_t n)
+{
+    while (at < n && answer_space(p[at])) at++;
+    return at;
+}
+
 const char *answer_think_close(const struct answer_syntax *s)
 {
     return s->think_close;

@@ -1,8 +1,8 @@
 /* DeepSeek's tool blocks:
  *   <｜DSML｜tool_calls> <｜DSML｜invoke name="..."> <｜DSML｜parameter name="..." string="true|false"> ... and their
  * ends. Also read: bars missing, doubled or of another kind (U+2016, '|'), no marker at all if the whole block has
- * none, "toolcalls", typographic quotes, white space within tags, and a parameter's end that carries the parameter's
- * name. */
+ * none, "toolcalls", typographic quotes, white space within tags (behind a marker it is a part of the spelling), and a
+ * parameter's end that carries the parameter's name. */
 #include "text/answer_syntax.h"
 #include <string.h>
 
@@ -34,9 +34,10 @@ static size_t skip_bars(const char *p, size_t n, bool *more)
     return at;
 }
 
-/* Bytes of a marker, 0: there is none. *broken: bars without "DSML". */
+/* Bytes of a marker with the white space behind it, 0: there is none. *broken: bars without "DSML". */
 static size_t marker(const char *p, size_t n, bool *more, bool *broken)
 {
+    enum { TOO_MANY = sizeof((struct answer_spelling *)0)->marker + 1 };
     size_t at = skip_bars(p, n, more);
     if (*more) return 0;
     const int hit = answer_literal(p + at, n - at, dsml, sizeof dsml - 1);
@@ -44,7 +45,10 @@ static size_t marker(const char *p, size_t n, bool *more, bool *broken)
     *broken = hit == 0 && at > 0;
     if (hit <= 0) return 0;
     at += sizeof dsml - 1;
-    return at + skip_bars(p + at, n - at, more);
+    at += skip_bars(p + at, n - at, more);
+    at = answer_skip_space(p, at, n < TOO_MANY ? n : TOO_MANY);
+    *more |= at == n;
+    return at;
 }
 
 static bool is_quote(const char *p, size_t n, size_t *len)
@@ -62,16 +66,19 @@ static bool attributes(const char *p, size_t n, struct answer_tag *t)
     size_t i = 0;
     while (i < n) {
         const size_t before = i;
-        while (i < n && answer_space(p[i])) i++;
+        i = answer_skip_space(p, i, n);
         if (i == n) break;
         if (i == before) return false;
         const size_t key = i;
-        while (i < n && p[i] != '=') i++;
+        while (i < n && p[i] != '=' && !answer_space(p[i])) i++;
         const size_t n_key = i - key;
+        i = answer_skip_space(p, i, n);
+        if (i == n || p[i] != '=') return false;
+        i = answer_skip_space(p, i + 1, n);
         size_t quote;
-        if (i == n || !is_quote(p + i + 1, n - i - 1, &quote)) return false;
+        if (!is_quote(p + i, n - i, &quote)) return false;
         const bool plain = quote == 1;
-        const size_t value = i + 1 + quote;
+        const size_t value = i + quote;
         for (i = value; i < n && !(is_quote(p + i, n - i, &quote) && (quote == 1 || !plain));) i++;
         if (i >= n) return false;
         const size_t n_value = i - value;

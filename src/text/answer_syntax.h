@@ -57,5 +57,7 @@ struct answer_syntax {
 /* 1: p starts with text; -1: p[0..n) is the beginning of text; 0: neither. */
 int answer_literal(const char *p, size_t n, const char *text, size_t n_text);
 bool answer_space(char c);
+/* The first byte of p[at..n) that is no white space, or n. */
+size_t answer_skip_space(const char *p, size_t at, size_t n);
 
 #endif

@@ -1,16 +1,17 @@
 /* Qwen's calls: <tool_call> <function=NAME> <parameter=KEY> value </parameter> ... </function> </tool_call>, one block
  * for each call. A value has a newline on either side that is not part of it. Also read: a call without its
- * <tool_call>, white space ahead of '>'. */
+ * <tool_call>, white space around '=' and ahead of '>'. */
 #include "text/answer_syntax.h"
 #include <stdio.h>
 #include <string.h>
 
 static const struct {
-    const char *text; /* with '=': a name follows */
+    const char *text;
     enum answer_tag_kind kind;
+    bool named; /* '=' and a name follow */
 } tags[] = {
-    {"<tool_call", TAG_BLOCK},    {"</tool_call", TAG_BLOCK_END}, {"<function=", TAG_CALL},
-    {"</function", TAG_CALL_END}, {"<parameter=", TAG_PARAM},     {"</parameter", TAG_PARAM_END},
+    {"<tool_call", TAG_BLOCK, false},    {"</tool_call", TAG_BLOCK_END, false}, {"<function", TAG_CALL, true},
+    {"</function", TAG_CALL_END, false}, {"<parameter", TAG_PARAM, true},       {"</parameter", TAG_PARAM_END, false},
 };
 
 /* Whether a name ends ahead of byte i without its '>'. A key may hold '<'; not what a tag of the same call begins with:
@@ -27,9 +28,13 @@ static void rest_of_tag(const char *p, size_t at, size_t n, bool named, struct a
     const enum answer_tag_kind kind = t->kind;
     const size_t end = n < ANSWER_TAG_BYTES ? n : ANSWER_TAG_BYTES;
     t->kind = TAG_NONE;
-    size_t from = at, i = at;
-    while (from < end && answer_space(p[from])) from++;
-    if (named) i = from;
+    size_t i = at;
+    if (named) {
+        i = answer_skip_space(p, i, end);
+        if (i < end && p[i] != '=') return;
+        i = answer_skip_space(p, i < end ? i + 1 : i, end);
+    }
+    const size_t from = i;
     while (i < end && p[i] != '>' && (named ? !name_ends(p, i, n, kind) : answer_space(p[i]))) i++;
     if (i == end) {
         if (n < ANSWER_TAG_BYTES) t->kind = TAG_MORE;
@@ -53,7 +58,7 @@ static void xml_tag(const struct answer_spelling *like, const char *p, size_t n,
         if (hit < 0) t->kind = TAG_MORE;
         if (hit <= 0) continue;
         t->kind = tags[i].kind;
-        rest_of_tag(p, len, n, tags[i].text[len - 1] == '=', t);
+        rest_of_tag(p, len, n, tags[i].named, t);
         return;
     }
 }
