@@ -32,9 +32,20 @@ void job_free(struct job *j)
     mem_free(j);
 }
 
+/* The prompt has been read, or as far as it ever will be. */
+static void count_prompt(struct scheduler *s, const struct slot *t)
+{
+    pthread_mutex_lock(&s->lock);
+    s->counts.prompt_tokens += (uint64_t)(t->usage.cached + slot_read(t));
+    s->counts.cached_tokens += (uint64_t)t->usage.cached;
+    s->counts.prefill_s += clock_s() - t->job->placed;
+    pthread_mutex_unlock(&s->lock);
+}
+
 void slot_release(struct scheduler *s, struct slot *t)
 {
     struct job *j = t->job;
+    if (!t->answering) count_prompt(s, t);
     t->used = clock_s();
     pthread_mutex_lock(&s->lock);
     t->job = NULL; /* scheduler_cancel looks for it */
@@ -205,8 +216,6 @@ static void start(struct scheduler *s, struct slot *t, struct job *j)
     s->placing = NULL;
     t->job = j;
     s->active++;
-    s->counts.prompt_tokens += (uint64_t)t->usage.prompt;
-    s->counts.cached_tokens += (uint64_t)t->usage.cached;
     pthread_mutex_unlock(&s->lock);
     j->client->started(j->arg, &t->usage);
     if (atomic_load(&j->cancelled)) t->session->ops->cancel(t->session);
@@ -274,9 +283,7 @@ static void go_on(struct scheduler *s, struct slot *t)
         generation_next(s, t);
         return;
     }
-    pthread_mutex_lock(&s->lock);
-    s->counts.prefill_s += clock_s() - t->job->placed;
-    pthread_mutex_unlock(&s->lock);
+    count_prompt(s, t);
     generation_begin(s, t);
 }
 

@@ -77,6 +77,8 @@ struct scheduler {
  * Fewer than o.sessions answers are being written. */
 enum { SLOT_LATER = 1 };
 int slot_place(struct scheduler *s, struct job *j, struct slot **out, struct ds4_error *e);
+/* Tokens of the prompt that have been read so far, beyond those that were cached. */
+int slot_read(const struct slot *t);
 
 /* ---- generation.c: an answer, token by token ---- */
 

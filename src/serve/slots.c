@@ -191,3 +191,10 @@ int slot_place(struct scheduler *s, struct job *j, struct slot **out, struct ds4
     *out = t;
     return read_prompt(s, t, j, e);
 }
+
+int slot_read(const struct slot *t)
+{
+    if (t->answering) return t->usage.prompt - t->usage.cached;
+    const int read = t->session->ops->length(t->session) - t->usage.cached;
+    return read > 0 ? read : 0; /* what was kept of the history may have to be gone through again */
+}
