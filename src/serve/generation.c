@@ -40,10 +40,16 @@ static void flush_stops(struct slot *t)
     str_free(&text);
 }
 
+/* Behind an opener of the server's own nothing is text: a call comes of it, or an error. */
+static bool is_owed_a_call(const struct slot *t)
+{
+    return t->call_forced && !t->n_calls;
+}
+
 static void on_text(struct slot *t, const char *bytes, size_t n)
 {
     struct str text = {0};
-    if (t->stop >= 0) return;
+    if (t->stop >= 0 || is_owed_a_call(t)) return;
     if (!t->stops)
         str_add(&text, bytes, n);
     else
@@ -317,7 +323,8 @@ static void sampled_token(struct scheduler *s, struct slot *t, const struct serv
     const bool thinking = answer_inside_thinking(t->answer);
     t->usage.completion++;
     if (thinking) t->usage.reasoning++;
-    if (request_of(t)->logprobs && !thinking && !answer_is_syntax(t->answer)) tell_logprobs(t, c, bytes, n);
+    const bool told = !thinking && !answer_is_syntax(t->answer) && !is_owed_a_call(t);
+    if (request_of(t)->logprobs && told) tell_logprobs(t, c, bytes, n);
     if (!take_bytes(s, t, bytes, n) && !repeats(s, t, c->id)) submit(s, t, &c->id, 1);
 }
 

@@ -183,7 +183,7 @@ static void test_tool_choice(void **state)
 {
     struct serve_kit k = {0};
     struct serve_answer a;
-    serve_kit_start(&k, serve_json("{'when':'[talks]','text':'p</think>I would rather talk.','times':0}\n"
+    serve_kit_start(&k, serve_json("{'when':'[talks]','text':'p</think>I would rather talk.','cuts':1,'times':0}\n"
                                    "{'text':'plan</think>Sure." SERVE_RUN("ls") "','cuts':3,'times':0}"));
     static const char ask[] = "{'messages':[{'role':'user','content':'%s'}],'tool_choice':%s" SERVE_TOOLS "}";
     serve_expect(&k, serve_json(ask, "Go", "'auto'"), serve_json("[R plan][T Sure.][C run {'cmd':'ls'}]"),
@@ -195,15 +195,24 @@ static void test_tool_choice(void **state)
     assert_int_equal(a.n_calls, 0);
     assert_int_equal(a.result.finish, FINISH_STOP);
     serve_answer_free(&a);
-    /* what does not become a call is an error, never an answer */
+    /* what does not become a call is an error, never an answer; of what the server put there nothing is told, and no
+     * stop string is looked for in it */
     const char *choices[] = {"'required'", "{'type':'function','function':{'name':'note'}}"};
+    const char *stop = "'required','logprobs':true,'stop':['\\n\\n','tool_calls']";
     for (int i = 0; i < 2; i++) {
         serve_say(&k, API_CHAT, serve_json(ask, "[talks]", choices[i]), &a);
-        if (!a.error.status) assert_int_equal(a.result.finish, FINISH_LENGTH);
         assert_int_equal(a.error.status, 500);
         assert_non_null(strstr(a.error.message, "tool_choice"));
+        assert_string_equal(str_c(&a.line), "[R p]");
         serve_answer_free(&a);
     }
+    serve_say(&k, API_CHAT, serve_json(ask, "[talks]", stop), &a);
+    assert_int_equal(a.error.status, 500);
+    assert_string_equal(str_c(&a.line), "[R p]");
+    assert_string_equal(str_c(&a.logprobs), "");
+    serve_answer_free(&a);
+    serve_expect(&k, serve_json(ask, "Go", stop), serve_json("[R plan][C run {'cmd':'ls'}]"), FINISH_CALLS);
+    serve_expect(&k, serve_json(ask, "[talks]", "'required','max_tokens':20"), "[R p]", FINISH_LENGTH);
     serve_kit_end(&k);
 }
 
@@ -353,8 +362,15 @@ static void test_cancel(void **state)
     assert_string_equal(str_c(&next.line), "[T abcdabcd]");
     assert_int_equal(next.first.cached, 2048);
     serve_answer_free(&next);
-    assert_int_equal(scheduler_counts(k.scheduler).cancelled, 3);
-    assert_int_equal(scheduler_counts(k.scheduler).active, 0);
+    const struct scheduler_counts c = scheduler_counts(k.scheduler);
+    assert_int_equal(c.cancelled, 3);
+    assert_int_equal(c.active, 0);
+    /* what was not read is not counted as read: 5 tokens of "Hi", the first chunk, then the whole of the text */
+    assert_int_equal(c.prompt_tokens, 5 + 2048 + 5004);
+    assert_int_equal(c.cached_tokens, 2048);
+    static const char told[] =
+        "prompt 5004 tokens, 0 cached (differs at token 2: history \"Hi\", prompt \"xxxx\"), 2048 more read at ";
+    if (!strstr(str_c(&k.log), told)) fail_msg("%s", str_c(&k.log));
     serve_kit_end(&k);
 }
 
