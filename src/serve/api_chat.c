@@ -60,8 +60,11 @@ static void read_assistant(struct reading *g, const struct fields *f, struct jso
     size_t i;
     const struct bpe_text text = read_content(g, f, "content", CONTENT_ASSISTANT, "");
     const struct bpe_text reasoning = read_content(g, f, "reasoning_content", CONTENT_ASSISTANT, "");
+    refuse_field(f, "audio", NULL);
+    refuse_field(f, "function_call", NULL);
     struct chat_message *m = request_message(g->r, CHAT_ASSISTANT);
     m->text = text;
+    if (!text.n) m->text = text_of(field_string(f, "refusal", ""));
     m->reasoning = reasoning;
     json_array_foreach(calls, i, call)
     {
@@ -115,15 +118,8 @@ static void read_logprobs(struct reading *g)
 
 static void refuse_one(struct reading *g, const char *name)
 {
-    if (field_integer(&g->f, name, INT64_MIN, INT64_MAX, 1) != 1) field_wrong(&g->f, name, "only 1 is supported");
-}
-
-static void refuse_format(struct reading *g)
-{
-    const json_t *v = field_object(&g->f, "response_format");
-    const char *type = json_string_value(json_object_get(v, "type"));
-    if (v && (!type || strcmp(type, "text")))
-        field_wrong(&g->f, "response_format", "only {\"type\": \"text\"} is supported by this server");
+    const json_t *v = field(&g->f, name);
+    if (v && (!json_is_number(v) || json_number_value(v) != 1)) field_wrong(&g->f, name, "only 1 is supported");
 }
 
 static void refuse_modalities(struct reading *g)
@@ -139,32 +135,23 @@ static void refuse_modalities(struct reading *g)
 
 static void refuse_unsupported(struct reading *g)
 {
-    static const char *const others[] = {"frequency_penalty", "presence_penalty", "logit_bias",
-                                         "functions",         "function_call",    "audio",
-                                         "ignore_eos",        "min_tokens",       "grammar",
-                                         "json_schema",       "guided_json",      "guided_regex",
-                                         "guided_choice",     "guided_grammar",   "structured_outputs",
-                                         "web_search_options"};
+    static const char *const others[] = {
+        "frequency_penalty", "presence_penalty", "logit_bias",    "functions",      "audio",
+        "moderation",        "ignore_eos",       "min_tokens",    "grammar",        "json_schema",
+        "guided_json",       "guided_regex",     "guided_choice", "guided_grammar", "structured_outputs"};
+    const char *call = json_string_value(field(&g->f, "function_call"));
     refuse_one(g, "n");
     refuse_one(g, "repetition_penalty");
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        refuse_field(g, others[i], !strcmp(others[i], "function_call") ? "none" : NULL);
-}
-
-/* {"enable_thinking": false}: how vLLM and SGLang are told. */
-static void read_template_options(struct reading *g)
-{
-    const struct fields o = {field_object(&g->f, "chat_template_kwargs"), "chat_template_kwargs.", g->f.why};
-    if (!o.object) return;
-    read_effort(g, &o, "reasoning_effort");
-    if (field(&o, "enable_thinking") && !field_bool(&o, "enable_thinking", true)) g->r->thinking = CHAT_THINK_OFF;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) refuse_field(&g->f, others[i], NULL);
+    if (!call || strcmp(call, "auto")) refuse_field(&g->f, "function_call", "none"); /* there are no functions */
+    refuse_given(&g->f, "web_search_options");
+    refuse_format(&g->f, "response_format");
+    refuse_modalities(g);
 }
 
 void read_chat(struct reading *g)
 {
     read_model(g);
-    read_effort(g, &g->f, "reasoning_effort");
-    read_template_options(g);
     read_thinking(g);
     read_sampling(g);
     read_limits(g);
@@ -173,8 +160,6 @@ void read_chat(struct reading *g)
     read_logprobs(g);
     g->r->one_call = !field_bool(&g->f, "parallel_tool_calls", true);
     refuse_unsupported(g);
-    refuse_format(g);
-    refuse_modalities(g);
     read_elements(g, &g->f, "tools", g->text, read_tool);
     read_openai_choice(g, true);
     read_message_list(g, read_message);
@@ -198,7 +183,6 @@ void read_completions(struct reading *g)
 {
     g->r->thinking = CHAT_THINK_OFF; /* there is no place for reasoning in the answer */
     read_model(g);
-    read_effort(g, &g->f, "reasoning_effort");
     read_thinking(g);
     read_sampling(g);
     read_max_tokens(g, "max_tokens");
@@ -206,8 +190,8 @@ void read_completions(struct reading *g)
     read_stream(g);
     refuse_unsupported(g);
     refuse_one(g, "best_of");
-    refuse_field(g, "suffix", "");
-    refuse_field(g, "echo", NULL);
+    refuse_field(&g->f, "suffix", "");
+    refuse_field(&g->f, "echo", NULL);
     if (field(&g->f, "logprobs")) field_wrong(&g->f, "logprobs", "is not supported here; chat completions has it");
     read_prompt(g);
 }

@@ -52,12 +52,19 @@ void read_stops(struct reading *g, const char *name, bool array_only);
 void read_stream(struct reading *g);
 /* An effort by name; sets thinking. */
 void read_effort(struct reading *g, const struct fields *f, const char *name);
-/* "thinking", "think": true, false or {"type": ...}; true if something was said. */
-bool read_thinking(struct reading *g);
+/* Whether to think and how much, in all the ways that clients of any API have for it; the later ones here win:
+ * "reasoning_effort", "reasoning": {"effort"}, "chat_template_kwargs" (how vLLM and SGLang are told), "think": true or
+ * false, "thinking": true, false or {"type": ...}. */
+void read_thinking(struct reading *g);
 /* Aliases of models that say whether to think. */
 void read_model(struct reading *g);
-/* Refuses a field that is there with another value than the harmless one: null, false, 0, [], {} or `harmless`. */
-void refuse_field(struct reading *g, const char *name, const char *harmless);
+/* Refuses a field that is there with another value than a harmless one: null, false, 0, [], {} or `harmless`, which may
+ * be NULL. */
+void refuse_field(const struct fields *f, const char *name, const char *harmless);
+/* Refuses a field that means something whatever its value: all but null. */
+void refuse_given(const struct fields *f, const char *name);
+/* Refuses an object that asks for a format of the answer: its "type" is other than "text". */
+void refuse_format(const struct fields *f, const char *name);
 
 /* ---- tools ---- */
 

@@ -173,15 +173,16 @@ static void read_message(struct reading *g, json_t *message, struct json_text te
 static void read_output_config(struct reading *g)
 {
     const struct fields o = {field_object(&g->f, "output_config"), "output_config.", g->f.why};
-    if (!o.object) return;
-    if (field(&o, "format")) field_wrong(&o, "format", "is not supported by this server");
+    refuse_given(&o, "format");
+    refuse_given(&o, "task_budget");
     read_effort(g, &o, "effort");
 }
 
 static void refuse_unsupported(struct reading *g)
 {
-    refuse_field(g, "container", NULL);
-    refuse_field(g, "mcp_servers", NULL);
+    static const char *const given[] = {"container", "compaction", "thread", "output_format"};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) refuse_given(&g->f, given[i]);
+    refuse_field(&g->f, "mcp_servers", NULL);
     const json_t *edits = json_object_get(field_object(&g->f, "context_management"), "edits"), *edit;
     size_t i;
     json_array_foreach(edits, i, edit)
@@ -198,7 +199,6 @@ void read_messages(struct reading *g)
 {
     read_model(g);
     read_output_config(g);
-    read_effort(g, &g->f, "reasoning_effort");
     read_thinking(g);
     read_sampling(g);
     read_max_tokens(g, "max_tokens");

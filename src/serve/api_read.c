@@ -330,25 +330,36 @@ static void set_thinking(struct reading *g, bool on)
         g->r->thinking = CHAT_THINK_DEFAULT;
 }
 
-bool read_thinking(struct reading *g)
+static void read_thinking_object(struct reading *g, const struct fields *t)
 {
-    json_t *v = field(&g->f, "thinking");
-    if (field(&g->f, "think")) set_thinking(g, field_bool(&g->f, "think", true));
-    if (!v) return field(&g->f, "think") != NULL;
-    if (json_is_boolean(v)) {
-        set_thinking(g, json_is_true(v));
-        return true;
+    const char *type = field_string(t, "type", "");
+    if (strcmp(type, "enabled") && strcmp(type, "disabled") && strcmp(type, "adaptive")) {
+        field_wrong(t, "type", "must be enabled, disabled or adaptive");
+        return;
     }
-    if (!json_is_object(v)) return field_wrong(&g->f, "thinking", "must be true, false or an object");
-    const struct fields t = {v, "thinking.", g->f.why};
-    const char *type = field_string(&t, "type", "");
-    if (strcmp(type, "enabled") && strcmp(type, "disabled") && strcmp(type, "adaptive"))
-        return field_wrong(&t, "type", "must be enabled, disabled or adaptive");
-    if (!strcmp(type, "adaptive")) return false;
+    if (!strcmp(type, "adaptive")) return;
     set_thinking(g, !strcmp(type, "enabled"));
-    const int64_t budget = field_integer(&t, "budget_tokens", 1, INT_MAX, 0);
+    const int64_t budget = field_integer(t, "budget_tokens", 1, INT_MAX, 0);
     if (g->r->thinking != CHAT_THINK_OFF) g->r->thinking_budget = (int)budget;
-    return true;
+}
+
+void read_thinking(struct reading *g)
+{
+    const struct fields reasoning = {field_object(&g->f, "reasoning"), "reasoning.", g->f.why},
+                        kwargs = {field_object(&g->f, "chat_template_kwargs"), "chat_template_kwargs.", g->f.why};
+    json_t *v = field(&g->f, "thinking");
+    read_effort(g, &g->f, "reasoning_effort");
+    read_effort(g, &reasoning, "effort");
+    read_effort(g, &kwargs, "reasoning_effort");
+    if (field(&kwargs, "enable_thinking") && !field_bool(&kwargs, "enable_thinking", true)) set_thinking(g, false);
+    if (field(&g->f, "think")) set_thinking(g, field_bool(&g->f, "think", true));
+    const struct fields t = {v, "thinking.", g->f.why};
+    if (json_is_boolean(v))
+        set_thinking(g, json_is_true(v));
+    else if (json_is_object(v))
+        read_thinking_object(g, &t);
+    else if (v)
+        field_wrong(&g->f, "thinking", "must be true, false or an object");
 }
 
 static bool ends_in(const char *s, const char *end)
@@ -377,10 +388,25 @@ static bool is_harmless(const json_t *v, const char *harmless)
     return harmless && json_is_string(v) && !strcmp(json_string_value(v), harmless);
 }
 
-void refuse_field(struct reading *g, const char *name, const char *harmless)
+static const char unsupported[] = "is not supported by this server";
+
+void refuse_field(const struct fields *f, const char *name, const char *harmless)
 {
-    const json_t *v = field(&g->f, name);
-    if (v && !is_harmless(v, harmless)) field_wrong(&g->f, name, "is not supported by this server");
+    const json_t *v = field(f, name);
+    if (v && !is_harmless(v, harmless)) field_wrong(f, name, unsupported);
+}
+
+void refuse_given(const struct fields *f, const char *name)
+{
+    if (field(f, name)) field_wrong(f, name, unsupported);
+}
+
+void refuse_format(const struct fields *f, const char *name)
+{
+    const json_t *v = field_object(f, name);
+    const char *type = json_string_value(json_object_get(v, "type"));
+    if (v && (!type || strcmp(type, "text")))
+        field_wrong(f, name, "only {\"type\": \"text\"} is supported by this server");
 }
 
 /* ---------------------------------------------------------------- tools */

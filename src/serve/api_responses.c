@@ -251,34 +251,47 @@ static void read_input(struct reading *g)
 
 /* ---------------------------------------------------------------- the other fields */
 
-static void read_reasoning(struct reading *g)
+static void read_summary(struct reading *g)
 {
     const struct fields f = {field_object(&g->f, "reasoning"), "reasoning.", g->f.why};
-    if (!f.object) return;
-    read_effort(g, &f, "effort");
-    const char *summary = field_string(&f, "summary", NULL);
+    const char *old = field_string(&f, "generate_summary", NULL), *summary = field_string(&f, "summary", old);
     g->r->summaries =
         summary && (!strcmp(summary, "auto") || !strcmp(summary, "concise") || !strcmp(summary, "detailed"));
+    refuse_field(&f, "mode", "standard");
+    refuse_field(&f, "context", "auto");
+}
+
+/* What an answer may tell beside its text; all but this is of tools that the service would run. */
+static void refuse_logprobs(struct reading *g)
+{
+    json_t *list = field_array(&g->f, "include"), *v;
+    size_t i;
+    json_array_foreach(list, i, v)
+    {
+        if (json_is_string(v) && !strcmp(json_string_value(v), "message.output_text.logprobs"))
+            field_wrong(&g->f, "include", "message.output_text.logprobs is not supported; chat completions has them");
+    }
 }
 
 static void refuse_unsupported(struct reading *g)
 {
     static const char *const replay[] = {"previous_response_id", "conversation"};
-    static const char *const others[] = {"background", "prompt", "top_logprobs", "max_tool_calls"};
+    static const char *const others[] = {"background",         "prompt",    "top_logprobs", "max_tool_calls",
+                                         "context_management", "moderation"};
     for (size_t i = 0; i < sizeof replay / sizeof *replay; i++)
         if (field(&g->f, replay[i])) field_wrong(&g->f, replay[i], "is not supported; send the whole input instead");
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) refuse_field(g, others[i], NULL);
-    refuse_field(g, "truncation", "disabled");
-    const json_t *format = json_object_get(field_object(&g->f, "text"), "format");
-    const char *type = json_string_value(json_object_get(format, "type"));
-    if (format && !json_is_null(format) && (!type || strcmp(type, "text")))
-        field_wrong(&g->f, "text", "format: only {\"type\": \"text\"} is supported by this server");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) refuse_field(&g->f, others[i], NULL);
+    refuse_field(&g->f, "truncation", "disabled");
+    const struct fields text = {field_object(&g->f, "text"), "text.", g->f.why};
+    refuse_format(&text, "format");
+    refuse_logprobs(g);
 }
 
 void read_responses(struct reading *g)
 {
     read_model(g);
-    read_reasoning(g);
+    read_thinking(g);
+    read_summary(g);
     read_sampling(g);
     read_max_tokens(g, "max_tokens");
     read_max_tokens(g, "max_output_tokens");

@@ -56,7 +56,9 @@ int64_t field_integer(const struct fields *f, const char *name, int64_t low, int
     if (!v) return absent;
     const double x = json_number_value(v);
     if (!json_is_number(v) || x != floor(x) || x < (double)low)
-        return field_wrong(f, name, "must be a whole number from %lld", (long long)low), absent;
+        return low == INT64_MIN ? field_wrong(f, name, "must be a whole number")
+                                : field_wrong(f, name, "must be a whole number from %lld", (long long)low),
+               absent;
     if (x >= (double)high) return high;
     return json_is_integer(v) ? (int64_t)json_integer_value(v) : (int64_t)x;
 }

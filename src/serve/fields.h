@@ -21,7 +21,7 @@ bool fields_good(const struct fields *f);
 
 bool field_bool(const struct fields *f, const char *name, bool absent);
 double field_number(const struct fields *f, const char *name, double low, double high, double absent);
-/* Whole numbers; beyond high they are high, below low an error. 1.0 is one. */
+/* Whole numbers; beyond high they are high, below low an error. 1.0 is one. low INT64_MIN: all of them are. */
 int64_t field_integer(const struct fields *f, const char *name, int64_t low, int64_t high, int64_t absent);
 const char *field_string(const struct fields *f, const char *name, const char *absent);
 json_t *field_array(const struct fields *f, const char *name);

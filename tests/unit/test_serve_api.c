@@ -426,6 +426,18 @@ static void test_thinking(void **state)
     thinks(API_MESSAGES, "'model':'qwen3.8-flash-next-no-think'", CHAT_THINK_OFF, 0);
     thinks(API_CHAT, "'chat_template_kwargs':{'enable_thinking':false}", CHAT_THINK_OFF, 0);
     thinks(API_CHAT, "'chat_template_kwargs':{'enable_thinking':true}", CHAT_THINK_DEFAULT, 0);
+    /* all ways are known to all APIs */
+    static const char *const off[] = {"'reasoning_effort':'none'",
+                                      "'reasoning':{'effort':'none'}",
+                                      "'chat_template_kwargs':{'enable_thinking':false}",
+                                      "'chat_template_kwargs':{'reasoning_effort':'none'}",
+                                      "'think':false",
+                                      "'thinking':false",
+                                      "'thinking':{'type':'disabled'}",
+                                      "'model':'deepseek-chat'",
+                                      "'model':'x-nothink'"};
+    for (int i = 0; i < ALL; i++)
+        for (size_t k = 0; k < sizeof off / sizeof *off; k++) thinks(apis[i], off[k], CHAT_THINK_OFF, 0);
     thinks(API_MESSAGES, "'thinking':{'type':'enabled','budget_tokens':2048}", CHAT_THINK_DEFAULT, 2048);
     thinks(API_MESSAGES, "'thinking':{'type':'enabled','budget_tokens':1}", CHAT_THINK_DEFAULT, 1);
     thinks(API_MESSAGES, "'thinking':{'type':'disabled','budget_tokens':100}", CHAT_THINK_OFF, 0);
@@ -485,64 +497,215 @@ static void test_other_fields(void **state)
     refused_with(API_CHAT, "'parallel_tool_calls':'no'", "parallel_tool_calls", "true or false");
 }
 
-/* What changes the result and is not supported; its harmless values. */
-static void test_refused_by_name(void **state)
+/* A member "a", or "a.b" of an object; returns its own name. */
+static const char *put_field(char *more, size_t n, const char *path, const char *value)
+{
+    const char *dot = strchr(path, '.');
+    if (!dot)
+        snprintf(more, n, "'%s':%s", path, value);
+    else
+        snprintf(more, n, "'%.*s':{'%s':%s}", (int)(dot - path), path, dot + 1, value);
+    return dot ? dot + 1 : path;
+}
+
+/* All fields of the official types (openai 7.59, @anthropic-ai/sdk 1.14), and what others send. With a bad value: the
+ * field has a meaning here, or another value than the good one would change the answer and is not supported. Without:
+ * it cannot change the answer, whatever it is. */
+static void test_every_field(void **state)
 {
     static const struct {
         enum api api;
-        const char *field, *bad, *good;
+        const char *field, *good, *bad;
     } rows[] = {
-        {API_CHAT, "n", "2", "1"},
-        {API_CHAT, "n", "0", "1.0"},
-        {API_CHAT, "response_format", "{'type':'json_object'}", "{'type':'text'}"},
-        {API_CHAT, "response_format", "'json'", "{'type':'text'}"},
-        {API_CHAT, "modalities", "['text','audio']", "['text']"},
-        {API_CHAT, "audio", "{'voice':'a'}", "{}"},
-        {API_CHAT, "frequency_penalty", "0.5", "0"},
-        {API_CHAT, "presence_penalty", "-1", "0.0"},
-        {API_CHAT, "logit_bias", "{'5':-100}", "{}"},
-        {API_CHAT, "functions", "[{'name':'f'}]", "[]"},
-        {API_CHAT, "function_call", "'auto'", "'none'"},
-        {API_CHAT, "web_search_options", "{'a':1}", "{}"},
-        {API_CHAT, "ignore_eos", "true", "false"},
-        {API_CHAT, "min_tokens", "5", "0"},
-        {API_CHAT, "repetition_penalty", "2", "1.0"},
-        {API_CHAT, "guided_json", "{'type':'object'}", "null"},
-        {API_COMPLETIONS, "n", "2", "1"},
-        {API_COMPLETIONS, "best_of", "3", "1"},
-        {API_COMPLETIONS, "suffix", "'end'", "''"},
-        {API_COMPLETIONS, "echo", "true", "false"},
-        {API_COMPLETIONS, "logprobs", "1", "null"},
-        {API_COMPLETIONS, "logit_bias", "{'5':1}", "{}"},
-        {API_RESPONSES, "previous_response_id", "'resp_1'", "null"},
-        {API_RESPONSES, "conversation", "'c'", "null"},
-        {API_RESPONSES, "conversation", "{'id':'c'}", "null"},
-        {API_RESPONSES, "background", "true", "false"},
-        {API_RESPONSES, "prompt", "{'id':'p'}", "null"},
-        {API_RESPONSES, "top_logprobs", "3", "0"},
-        {API_RESPONSES, "truncation", "'auto'", "'disabled'"},
-        {API_RESPONSES, "text", "{'format':{'type':'json_object'}}", "{'format':{'type':'text'},'verbosity':'low'}"},
-        {API_RESPONSES, "text", "'x'", "{}"},
-        {API_MESSAGES, "container", "'c'", "null"},
-        {API_MESSAGES, "mcp_servers", "[{'type':'url'}]", "[]"},
-        {API_MESSAGES, "context_management", "{'edits':[{'type':'clear_tool_uses_20250919'}]}",
-         "{'edits':[{'type':'clear_thinking_20251015','keep':'all'}]}"},
-        {API_MESSAGES, "context_management", "{'edits':[{'type':'clear_thinking_20251015','keep':1}]}", "{'edits':[]}"},
+        {API_CHAT, "messages", "[{'role':'user','content':'a'}]", "'a'"},
+        {API_CHAT, "model", "'m'", "5"},
+        {API_CHAT, "audio", "{}", "{'voice':'a','format':'wav'}"},
+        {API_CHAT, "frequency_penalty", "0", "0.5"},
+        {API_CHAT, "function_call", "'auto'", "{'name':'f'}"},
+        {API_CHAT, "function_call", "'none'", "'f'"},
+        {API_CHAT, "functions", "[]", "[{'name':'f'}]"},
+        {API_CHAT, "logit_bias", "{}", "{'5':-100}"},
+        {API_CHAT, "logprobs", "true", "1"},
+        {API_CHAT, "max_completion_tokens", "5", "-1"},
+        {API_CHAT, "max_tokens", "5", "-1"},
+        {API_CHAT, "metadata"},
+        {API_CHAT, "modalities", "['text']", "['text','audio']"},
+        {API_CHAT, "moderation", "null", "{'model':'m'}"},
+        {API_CHAT, "n", "1", "2"},
+        {API_CHAT, "n", "1.0", "0"},
+        {API_CHAT, "parallel_tool_calls", "false", "'no'"},
+        {API_CHAT, "prediction"},
+        {API_CHAT, "presence_penalty", "0.0", "-1"},
+        {API_CHAT, "prompt_cache_key"},
+        {API_CHAT, "prompt_cache_options"},
+        {API_CHAT, "prompt_cache_retention"},
+        {API_CHAT, "reasoning_effort", "'low'", "'much'"},
+        {API_CHAT, "response_format", "{'type':'text'}", "{'type':'json_object'}"},
+        {API_CHAT, "response_format", "{'type':'text'}",
+         "{'type':'json_schema','json_schema':{'name':'n','schema':{}}}"},
+        {API_CHAT, "response_format", "{'type':'text'}", "'json'"},
+        {API_CHAT, "safety_identifier"},
+        {API_CHAT, "seed", "5", "'x'"},
+        {API_CHAT, "service_tier"},
+        {API_CHAT, "stop", "['a']", "[5]"},
+        {API_CHAT, "store"},
+        {API_CHAT, "stream", "true", "1"},
+        {API_CHAT, "stream_options.include_usage", "true", "1"},
+        {API_CHAT, "stream_options.include_obfuscation"},
+        {API_CHAT, "temperature", "0.5", "'hot'"},
+        {API_CHAT, "tool_choice", "'auto'", "'perhaps'"},
+        {API_CHAT, "tools", "[]", "{}"},
+        {API_CHAT, "top_logprobs", "0", "21"},
+        {API_CHAT, "top_p", "0.5", "2"},
+        {API_CHAT, "user"},
+        {API_CHAT, "verbosity"},
+        {API_CHAT, "web_search_options", "null", "{}"},
+        {API_CHAT, "web_search_options", "null", "{'search_context_size':'low'}"},
+        {API_CHAT, "ignore_eos", "false", "true"},
+        {API_CHAT, "min_tokens", "0", "5"},
+        {API_CHAT, "repetition_penalty", "1.0", "1.2"},
+        {API_CHAT, "guided_json", "null", "{'type':'object'}"},
+        {API_CHAT, "reasoning.effort", "'none'", "'much'"},
+        {API_CHAT, "chat_template_kwargs.enable_thinking", "false", "'no'"},
+        {API_COMPLETIONS, "model", "'m'", "5"},
+        {API_COMPLETIONS, "prompt", "'a'", "['a','b']"},
+        {API_COMPLETIONS, "best_of", "1", "3"},
+        {API_COMPLETIONS, "echo", "false", "true"},
+        {API_COMPLETIONS, "frequency_penalty", "0", "0.5"},
+        {API_COMPLETIONS, "logit_bias", "{}", "{'5':1}"},
+        {API_COMPLETIONS, "logprobs", "null", "1"},
+        {API_COMPLETIONS, "max_tokens", "5", "-1"},
+        {API_COMPLETIONS, "n", "1", "2"},
+        {API_COMPLETIONS, "presence_penalty", "0", "1"},
+        {API_COMPLETIONS, "seed", "5", "'x'"},
+        {API_COMPLETIONS, "stop", "'a'", "5"},
+        {API_COMPLETIONS, "stream", "true", "1"},
+        {API_COMPLETIONS, "stream_options.include_usage", "true", "1"},
+        {API_COMPLETIONS, "suffix", "''", "'end'"},
+        {API_COMPLETIONS, "temperature", "0.5", "'hot'"},
+        {API_COMPLETIONS, "top_p", "0.5", "2"},
+        {API_COMPLETIONS, "user"},
+        {API_COMPLETIONS, "response_format", "{'type':'text'}", "{'type':'json_object'}"},
+        {API_RESPONSES, "access_programs"},
+        {API_RESPONSES, "background", "false", "true"},
+        {API_RESPONSES, "background_options"},
+        {API_RESPONSES, "context_management", "[]", "[{'type':'compaction'}]"},
+        {API_RESPONSES, "conversation", "null", "'c'"},
+        {API_RESPONSES, "conversation", "null", "{'id':'c'}"},
+        {API_RESPONSES, "image"},
+        {API_RESPONSES, "include", "['reasoning.encrypted_content']", "['message.output_text.logprobs']"},
+        {API_RESPONSES, "input", "'a'", "5"},
+        {API_RESPONSES, "instructions", "'a'", "5"},
+        {API_RESPONSES, "max_output_tokens", "5", "-1"},
+        {API_RESPONSES, "max_tool_calls", "null", "5"},
+        {API_RESPONSES, "metadata"},
+        {API_RESPONSES, "model", "'m'", "5"},
+        {API_RESPONSES, "moderation", "null", "{'model':'m'}"},
+        {API_RESPONSES, "parallel_tool_calls", "false", "'no'"},
+        {API_RESPONSES, "previous_response_id", "null", "'resp_1'"},
+        {API_RESPONSES, "prompt", "null", "{'id':'p'}"},
+        {API_RESPONSES, "prompt_cache_key"},
+        {API_RESPONSES, "prompt_cache_options"},
+        {API_RESPONSES, "prompt_cache_retention"},
+        {API_RESPONSES, "reasoning", "{}", "'high'"},
+        {API_RESPONSES, "reasoning.effort", "'low'", "'much'"},
+        {API_RESPONSES, "reasoning.summary", "'auto'", "5"},
+        {API_RESPONSES, "reasoning.generate_summary", "'auto'", "5"},
+        {API_RESPONSES, "reasoning.mode", "'standard'", "'pro'"},
+        {API_RESPONSES, "reasoning.context", "'auto'", "'all_turns'"},
+        {API_RESPONSES, "safety_identifier"},
+        {API_RESPONSES, "service_tier"},
+        {API_RESPONSES, "store"},
+        {API_RESPONSES, "stream", "true", "1"},
+        {API_RESPONSES, "stream_options.include_obfuscation"},
+        {API_RESPONSES, "temperature", "0.5", "'hot'"},
+        {API_RESPONSES, "text", "{}", "'x'"},
+        {API_RESPONSES, "text.format", "{'type':'text'}", "{'type':'json_object'}"},
+        {API_RESPONSES, "text.format", "{'type':'text'}", "{'type':'json_schema','name':'n','schema':{}}"},
+        {API_RESPONSES, "text.verbosity"},
+        {API_RESPONSES, "tool_choice", "'auto'", "'perhaps'"},
+        {API_RESPONSES, "tools", "[]", "{}"},
+        {API_RESPONSES, "top_logprobs", "0", "3"},
+        {API_RESPONSES, "top_p", "0.5", "2"},
+        {API_RESPONSES, "truncation", "'disabled'", "'auto'"},
+        {API_RESPONSES, "user"},
+        {API_RESPONSES, "client_metadata"},
+        {API_MESSAGES, "max_tokens", "5", "-1"},
+        {API_MESSAGES, "messages", "[{'role':'user','content':'a'}]", "'a'"},
+        {API_MESSAGES, "model", "'m'", "5"},
+        {API_MESSAGES, "betas"},
+        {API_MESSAGES, "billing_policy"},
+        {API_MESSAGES, "cache_control"},
+        {API_MESSAGES, "compaction", "null", "{}"},
+        {API_MESSAGES, "container", "null", "'c'"},
+        {API_MESSAGES, "context_management", "{'edits':[{'type':'clear_thinking_20251015','keep':'all'}]}",
+         "{'edits':[{'type':'clear_tool_uses_20250919'}]}"},
+        {API_MESSAGES, "context_management", "{'edits':[]}", "{'edits':[{'type':'clear_thinking_20251015','keep':1}]}"},
+        {API_MESSAGES, "diagnostics"},
+        {API_MESSAGES, "fallback_credit_token"},
+        {API_MESSAGES, "fallbacks"},
+        {API_MESSAGES, "inference_geo"},
+        {API_MESSAGES, "mcp_servers", "[]", "[{'type':'url'}]"},
+        {API_MESSAGES, "metadata"},
+        {API_MESSAGES, "output_config.effort", "'low'", "'much'"},
+        {API_MESSAGES, "output_config.format", "null", "{'type':'json_schema','schema':{}}"},
+        {API_MESSAGES, "output_config.task_budget", "null", "{'type':'tokens','total':9}"},
+        {API_MESSAGES, "output_format", "null", "{'type':'json_schema','schema':{}}"},
+        {API_MESSAGES, "service_tier"},
+        {API_MESSAGES, "speed"},
+        {API_MESSAGES, "stop_sequences", "['a']", "'a'"},
+        {API_MESSAGES, "stream", "true", "1"},
+        {API_MESSAGES, "system", "'a'", "5"},
+        {API_MESSAGES, "temperature", "0.5", "'hot'"},
+        {API_MESSAGES, "thinking", "{'type':'adaptive'}", "'on'"},
+        {API_MESSAGES, "thinking.type", "'adaptive'", "'maybe'"},
+        {API_MESSAGES, "thread", "null", "{'type':'create'}"},
+        {API_MESSAGES, "tool_choice", "{'type':'auto'}", "'auto'"},
+        {API_MESSAGES, "tools", "[]", "{}"},
+        {API_MESSAGES, "top_k", "5", "-1"},
+        {API_MESSAGES, "top_p", "0.5", "2"},
+        {API_MESSAGES, "user_profile_id"},
+        {API_MESSAGES, "workspace_id"},
     };
+    static const char *const any[] = {"true", "0", "5.5", "'x'", "[]", "['x']", "{}", "{'a':1}"};
+    char more[300];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char more[200];
-        snprintf(more, sizeof more, "'%s':%s", rows[i].field, rows[i].bad);
-        refused_with(rows[i].api, more, rows[i].field, rows[i].field);
-        snprintf(more, sizeof more, "'%s':%s", rows[i].field, rows[i].good);
-        accepted(rows[i].api, more);
+        const enum api api = rows[i].api;
+        put_field(more, sizeof more, rows[i].field, "null");
+        const bool needed = strstr(with(api, ""), rows[i].field) != NULL;
+        if (!needed && !strchr(rows[i].field, '.')) accepted(api, more);
+        for (size_t k = 0; !rows[i].bad && k < sizeof any / sizeof *any; k++) {
+            put_field(more, sizeof more, rows[i].field, any[k]);
+            accepted(api, more);
+        }
+        if (!rows[i].bad) continue;
+        put_field(more, sizeof more, rows[i].field, rows[i].good);
+        accepted(api, more);
+        const char *name = put_field(more, sizeof more, rows[i].field, rows[i].bad);
+        refused_with(api, more, name, rows[i].field);
     }
-    refused_with(API_MESSAGES, "'output_config':{'format':{'type':'json_schema'}}", "format", "output_config.format");
     /* what agents send with every request */
     accepted(API_CHAT, "'store':false,'metadata':{'a':'b'},'user':'u','service_tier':'auto','prompt_cache_key':'k',"
                        "'verbosity':'low','safety_identifier':'s'");
     accepted(API_RESPONSES, "'store':false,'include':['reasoning.encrypted_content'],'client_metadata':{'a':'b'},"
                             "'prompt_cache_key':'k','text':{'verbosity':'low'},'metadata':{}");
     accepted(API_MESSAGES, "'metadata':{'user_id':'u'},'service_tier':'auto','anthropic_beta':['x']");
+}
+
+/* A refusal says what is right, and nothing that is not. */
+static void test_sentences(void **state)
+{
+    refused_with(API_CHAT, "'repetition_penalty':1.2", "repetition_penalty", "repetition_penalty: only 1 is supported");
+    refused_with(API_CHAT, "'n':1.5", "n", "n: only 1 is supported");
+    refused_with(API_CHAT, "'n':'1'", "n", "n: only 1 is supported");
+    refused_with(API_CHAT, "'top_k':-1", "top_k", "top_k: must be a whole number from 0");
+    for (int i = 0; i < ALL; i++) {
+        struct request *r = NULL;
+        struct api_error why = {0};
+        const char *body = with(apis[i], "'seed':1.5");
+        assert_true(api_read(apis[i], mem_strdup(body), strlen(body), &r, &why) < 0);
+        assert_string_equal(why.message, "seed: must be a whole number");
+    }
 }
 
 /* ---------------------------------------------------------------- conversations */
@@ -591,6 +754,13 @@ static void test_chat_messages(void **state)
     refused_with(c, "'messages':[{'content':[{'type':'input_audio','input_audio':{}}]}]", "content", "input_audio");
     refused_with(c, "'messages':[{'role':'assistant','tool_calls':[{'id':'i'}]}]", "messages", "name");
     refused_with(c, "'messages':[{'role':'assistant','tool_calls':{}}]", "tool_calls", "array");
+    refused_with(c, "'messages':[{'role':'assistant','function_call':{'name':'f','arguments':''}}]", "function_call",
+                 "messages[].function_call");
+    refused_with(c, "'messages':[{'role':'assistant','audio':{'id':'a'}}]", "audio", "messages[].audio");
+    messages(c,
+             serve_json("{'messages':[{'role':'user','content':'a'},{'role':'assistant','content':null,'refusal':'no',"
+                        "'audio':null,'function_call':null},{'role':'user','content':'b'}]}"),
+             "U a|A no|U b");
     /* there must be something to answer */
     refused_with(c, "'messages':[{'content':'a'},{'role':'assistant','content':'b'}]", "messages", "last message");
     /* a picture in a result leaves a stand-in */
@@ -1027,7 +1197,8 @@ int main(void)
         cmocka_unit_test(test_thinking),
         cmocka_unit_test(test_long_model),
         cmocka_unit_test(test_other_fields),
-        cmocka_unit_test(test_refused_by_name),
+        cmocka_unit_test(test_every_field),
+        cmocka_unit_test(test_sentences),
         cmocka_unit_test(test_chat_messages),
         cmocka_unit_test(test_anthropic_messages),
         cmocka_unit_test(test_responses_input),
