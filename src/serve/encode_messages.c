@@ -1,15 +1,25 @@
 /* Answers of the Messages API. */
 #include "serve/encoder_internal.h"
 
-static void put_usage_members(const struct encoder *e, int output, struct str *out)
+/* The counts of so many tokens of the answer. */
+static void put_usage_members(const struct encoder *e, int output, int reasoning, struct str *out)
 {
     const struct usage *u = &e->usage;
     const int fresh = u->prompt - u->cached;
     const bool writes = e->r->cache_control; /* then what was read anew counts as written to the cache */
     str_printf(
         out,
-        "\"input_tokens\":%d,\"cache_creation_input_tokens\":%d,\"cache_read_input_tokens\":%d,\"output_tokens\":%d",
-        writes ? 0 : fresh, writes ? fresh : 0, u->cached, output);
+        "\"input_tokens\":%d,\"cache_creation_input_tokens\":%d,\"cache_read_input_tokens\":%d,\"output_tokens\":%d,"
+        "\"output_tokens_details\":{\"thinking_tokens\":%d},\"server_tool_use\":null",
+        writes ? 0 : fresh, writes ? fresh : 0, u->cached, output, reasoning);
+}
+
+/* The usage of a whole message, which has members more. */
+static void put_message_usage(const struct encoder *e, int output, int reasoning, struct str *out)
+{
+    str_puts(out, "\"usage\":{");
+    put_usage_members(e, output, reasoning, out);
+    str_puts(out, ",\"cache_creation\":null,\"inference_geo\":null,\"service_tier\":\"standard\",\"speed\":null}");
 }
 
 static const char *stop_reason(enum finish f)
@@ -20,10 +30,13 @@ static const char *stop_reason(enum finish f)
                                 : "stop_sequence";
 }
 
+/* result: NULL while the answer is being written. */
 static void put_stop(const struct answer_result *result, struct str *out)
 {
-    str_printf(out, "\"stop_reason\":\"%s\",\"stop_sequence\":", stop_reason(result->finish));
-    if (result->finish == FINISH_STOP_STRING)
+    str_puts(out, "\"container\":null,\"stop_details\":null,\"stop_reason\":");
+    result ? put_c(out, stop_reason(result->finish)) : str_puts(out, "null");
+    str_puts(out, ",\"stop_sequence\":");
+    if (result && result->finish == FINISH_STOP_STRING)
         put_c(out, result->stop_string);
     else
         str_puts(out, "null");
@@ -35,7 +48,18 @@ static void put_message_head(const struct encoder *e, struct str *out)
     put_c(out, e->id);
     str_puts(out, ",\"type\":\"message\",\"role\":\"assistant\",\"model\":");
     put_c(out, e->model);
-    str_puts(out, ",\"container\":null,\"stop_details\":null");
+    str_puts(out, ",\"diagnostics\":null");
+}
+
+static void put_use(const struct encoder *e, const struct told_call *c, const char *input, size_t n, struct str *out)
+{
+    str_puts(out, "{\"type\":\"tool_use\",\"id\":");
+    put_c(out, c->id);
+    str_puts(out, ",\"name\":");
+    put_c(out, tool_of(e, c)->wire_name);
+    str_puts(out, ",\"input\":");
+    str_add(out, input, n);
+    str_puts(out, ",\"caller\":{\"type\":\"direct\"}}");
 }
 
 /* ---------------------------------------------------------------- streamed */
@@ -61,9 +85,11 @@ static void started(struct encoder *e, struct str *out)
     event_begin("message_start", out);
     str_puts(out, ",\"message\":{");
     put_message_head(e, out);
-    str_puts(out, ",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{");
-    put_usage_members(e, 0, out);
-    str_puts(out, "}}");
+    str_puts(out, ",\"content\":[],");
+    put_stop(NULL, out);
+    str_puts(out, ",");
+    put_message_usage(e, 0, 0, out);
+    str_puts(out, "}");
     event_end(out);
     ping(e, out);
 }
@@ -95,13 +121,8 @@ static void open_block(struct encoder *e, enum open_part part, struct str *out)
         str_puts(out, "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}");
     else if (part == OPEN_TEXT)
         str_puts(out, "{\"type\":\"text\",\"text\":\"\"}");
-    else {
-        str_puts(out, "{\"type\":\"tool_use\",\"id\":");
-        put_c(out, open_call(e)->id);
-        str_puts(out, ",\"name\":");
-        put_c(out, tool_of(e, open_call(e))->wire_name);
-        str_puts(out, ",\"input\":{}}");
-    }
+    else
+        put_use(e, open_call(e), "{}", 2, out);
     event_end(out);
 }
 
@@ -155,7 +176,7 @@ static void end(struct encoder *e, const struct answer_result *result, struct st
     str_puts(out, ",\"delta\":{");
     put_stop(result, out);
     str_puts(out, "},\"usage\":{");
-    put_usage_members(e, e->usage.completion, out);
+    put_usage_members(e, e->usage.completion, e->usage.reasoning, out);
     str_puts(out, "}");
     event_end(out);
     event_begin("message_stop", out);
@@ -170,17 +191,6 @@ static void error(struct encoder *e, const struct api_error *why, struct str *ou
 }
 
 /* ---------------------------------------------------------------- whole */
-
-static void put_use(const struct encoder *e, const struct told_call *c, struct str *out)
-{
-    str_puts(out, "{\"type\":\"tool_use\",\"id\":");
-    put_c(out, c->id);
-    str_puts(out, ",\"name\":");
-    put_c(out, tool_of(e, c)->wire_name);
-    str_puts(out, ",\"input\":");
-    str_add(out, c->arguments.p, c->arguments.n);
-    str_puts(out, "}");
-}
 
 static void put_content(const struct encoder *e, struct str *out)
 {
@@ -202,7 +212,7 @@ static void put_content(const struct encoder *e, struct str *out)
     for (size_t i = 0; i < e->n_calls; i++) {
         if (!e->call[i].done) continue;
         str_puts(out, comma);
-        put_use(e, &e->call[i], out);
+        put_use(e, &e->call[i], e->call[i].arguments.p, e->call[i].arguments.n, out);
         comma = ",";
     }
 }
@@ -215,9 +225,9 @@ static void whole(struct encoder *e, const struct answer_result *result, struct 
     put_content(e, out);
     str_puts(out, "],");
     put_stop(result, out);
-    str_puts(out, ",\"usage\":{");
-    put_usage_members(e, e->usage.completion, out);
-    str_puts(out, "}}\n");
+    str_puts(out, ",");
+    put_message_usage(e, e->usage.completion, e->usage.reasoning, out);
+    str_puts(out, "}\n");
 }
 
 const struct encoder_ops encoder_messages = {"msg_", started, ping, event, end, error, whole};

@@ -13,6 +13,28 @@ static void put_echo(const struct encoder *e, const char *name, const char *abse
     mem_free(text);
 }
 
+/* The tools as they were given, with what a function must have. */
+static void put_tools(const struct encoder *e, struct str *out)
+{
+    const json_t *given = json_object_get(e->r->body, "tools"), *tool;
+    size_t i;
+    str_puts(out, ",\"tools\":[");
+    json_array_foreach(given, i, tool)
+    {
+        json_t *t = json_copy((json_t *)tool);
+        const char *type = json_string_value(json_object_get(t, "type"));
+        if (!type || !strcmp(type, "function")) {
+            if (!json_object_get(t, "parameters")) json_object_set_new(t, "parameters", json_null());
+            if (!json_object_get(t, "strict")) json_object_set_new(t, "strict", json_null());
+        }
+        char *text = json_dumps(t, JSON_COMPACT);
+        str_printf(out, i ? ",%s" : "%s", text);
+        mem_free(text);
+        json_decref(t);
+    }
+    str_puts(out, "]");
+}
+
 /* What was asked, as the service says it back. */
 static void put_echoes(const struct encoder *e, struct str *out)
 {
@@ -24,11 +46,11 @@ static void put_echoes(const struct encoder *e, struct str *out)
                                             {"store", "false"},
                                             {"temperature", "1"},
                                             {"tool_choice", "\"auto\""},
-                                            {"tools", "[]"},
                                             {"top_p", "1"},
                                             {"user", "null"},
                                             {"prompt_cache_key", "null"}};
     for (size_t i = 0; i < sizeof echoes / sizeof *echoes; i++) put_echo(e, echoes[i][0], echoes[i][1], out);
+    put_tools(e, out);
     const json_t *reasoning = json_object_get(e->r->body, "reasoning"), *text = json_object_get(e->r->body, "text");
     const char *effort = json_string_value(json_object_get(reasoning, "effort")),
                *summary = json_string_value(json_object_get(reasoning, "summary")),
@@ -42,17 +64,18 @@ static void put_echoes(const struct encoder *e, struct str *out)
         str_puts(out, ",\"verbosity\":");
         put_c(out, verbosity);
     }
-    str_puts(out, "},\"truncation\":\"disabled\",\"background\":false,\"service_tier\":\"default\"");
+    str_puts(
+        out,
+        "},\"truncation\":\"disabled\",\"background\":false,\"service_tier\":\"default\",\"access_programs\":null");
 }
 
 static void put_usage_object(const struct encoder *e, struct str *out)
 {
     const struct usage *u = &e->usage;
-    str_printf(
-        out,
-        "{\"input_tokens\":%d,\"input_tokens_details\":{\"cached_tokens\":%d},\"output_tokens\":%d,\"output_tokens_"
-        "details\":{\"reasoning_tokens\":%d},\"total_tokens\":%d}",
-        u->prompt, u->cached, u->completion, u->reasoning, u->prompt + u->completion);
+    str_printf(out,
+               "{\"input_tokens\":%d,\"input_tokens_details\":{\"cached_tokens\":%d,\"cache_write_tokens\":%d},"
+               "\"output_tokens\":%d,\"output_tokens_details\":{\"reasoning_tokens\":%d},\"total_tokens\":%d}",
+               u->prompt, u->cached, u->prompt - u->cached, u->completion, u->reasoning, u->prompt + u->completion);
 }
 
 /* why: of a failed one. */

@@ -273,24 +273,27 @@ static void test_completions(void **state)
     "'model':'m','max_tokens':99,'messages':[{'role':'user','content':'Hi'}],'tools':[{'name':'run','input_schema':{}" \
     "}]"
 #define EVENT(type, rest) "event: " type "\ndata: {'type':'" type "'" rest "}\n\n"
-#define MESSAGE_HEAD                                                                                                   \
-    "'id':'msg_#1','type':'message','role':'assistant','model':'m','container':null,'stop_details':null"
+#define MESSAGE_HEAD      "'id':'msg_#1','type':'message','role':'assistant','model':'m','diagnostics':null"
+#define STOPPED(reason, sequence)                                                                                      \
+    "'container':null,'stop_details':null,'stop_reason':" reason ",'stop_sequence':" sequence
+#define MORE_USAGE ",'cache_creation':null,'inference_geo':null,'service_tier':'standard','speed':null"
 #define MESSAGE_START(usage)                                                                                           \
     EVENT("message_start",                                                                                             \
-          ",'message':{" MESSAGE_HEAD ",'content':[],'stop_reason':null,'stop_sequence':null,'usage':"                 \
-          "{" usage "}}")                                                                                              \
+          ",'message':{" MESSAGE_HEAD ",'content':[]," STOPPED("null", "null") ",'usage':{" usage MORE_USAGE "}}")     \
     EVENT("ping", "")
 #define FRESH               "'input_tokens':6,'cache_creation_input_tokens':0,'cache_read_input_tokens':4"
 #define WRITTEN             "'input_tokens':0,'cache_creation_input_tokens':6,'cache_read_input_tokens':4"
+#define NONE_YET            ",'output_tokens':0,'output_tokens_details':{'thinking_tokens':0},'server_tool_use':null"
+#define SEVEN               ",'output_tokens':7,'output_tokens_details':{'thinking_tokens':3},'server_tool_use':null"
 #define BLOCK(index, block) EVENT("content_block_start", ",'index':" index ",'content_block':{" block "}")
 #define DELTA(index, delta) EVENT("content_block_delta", ",'index':" index ",'delta':{" delta "}")
 #define STOP(index)         EVENT("content_block_stop", ",'index':" index)
 #define MESSAGE_END(reason, sequence, usage)                                                                           \
-    EVENT("message_delta", ",'delta':{'stop_reason':'" reason "','stop_sequence':" sequence "},'usage':{" usage "}")   \
+    EVENT("message_delta", ",'delta':{" STOPPED("'" reason "'", sequence) "},'usage':{" usage "}")                     \
     EVENT("message_stop", "")
 #define MESSAGE(content, reason, sequence, usage)                                                                      \
-    "{" MESSAGE_HEAD ",'content':[" content "],'stop_reason':'" reason "','stop_sequence':" sequence                   \
-    ",'usage':{" usage "}}\n"
+    "{" MESSAGE_HEAD ",'content':[" content "]," STOPPED("'" reason "'", sequence) ",'usage':{" usage MORE_USAGE "}}"  \
+                                                                                   "\n"
 #define EMPTY_TEXT "'type':'text','text':''"
 
 static void messages_answer(struct told *t, const char *more)
@@ -312,25 +315,26 @@ static void test_messages(void **state)
     /* the text holds a ' that is one */
     for (size_t i = 0; i < t.out.n; i++)
         if (t.out.p[i] == '\'') t.out.p[i] = '!';
-    expect(&t, MESSAGE_START(FRESH ",'output_tokens':0") BLOCK("0", "'type':'thinking','thinking':'','signature':''")
-                   DELTA("0", "'type':'thinking_delta','thinking':'w'")
-                       DELTA("0", "'type':'thinking_delta','thinking':'hy'")
-                           DELTA("0", "'type':'signature_delta','signature':'msg_#1'") STOP("0") BLOCK("1", EMPTY_TEXT)
-                               DELTA("1", "'type':'text_delta','text':'a!'") STOP("1")
-                                   BLOCK("2", "'type':'tool_use','id':'toolu_1','name':'run','input':{}")
-                                       DELTA("2", "'type':'input_json_delta','partial_json':'{\\'x\\''")
-                                           DELTA("2", "'type':'input_json_delta','partial_json':':1}'") STOP("2")
-                                               BLOCK("3", "'type':'tool_use','id':'toolu_2','name':'run','input':{}")
-                                                   DELTA("3", "'type':'input_json_delta','partial_json':'{}'") STOP("3")
-                                                       MESSAGE_END("tool_use", "null", FRESH ",'output_tokens':7"));
+    expect(
+        &t,
+        MESSAGE_START(FRESH NONE_YET) BLOCK("0", "'type':'thinking','thinking':'','signature':''") DELTA(
+            "0", "'type':'thinking_delta','thinking':'w'") DELTA("0", "'type':'thinking_delta','thinking':'hy'")
+            DELTA("0", "'type':'signature_delta','signature':'msg_#1'") STOP("0") BLOCK("1", EMPTY_TEXT)
+                DELTA("1", "'type':'text_delta','text':'a!'") STOP("1") BLOCK(
+                    "2", "'type':'tool_use','id':'toolu_1','name':'run','input':{},'caller':{'type':'direct'}")
+                    DELTA("2", "'type':'input_json_delta','partial_json':'{\\'x\\''")
+                        DELTA("2", "'type':'input_json_delta','partial_json':':1}'") STOP("2") BLOCK(
+                            "3", "'type':'tool_use','id':'toolu_2','name':'run','input':{},'caller':{'type':'direct'}")
+                            DELTA("3", "'type':'input_json_delta','partial_json':'{}'") STOP("3")
+                                MESSAGE_END("tool_use", "null", FRESH SEVEN));
     messages_answer(&t, "");
     for (size_t i = 0; i < t.out.n; i++)
         if (t.out.p[i] == '\'') t.out.p[i] = '!';
-    expect(&t,
-           MESSAGE("{'type':'thinking','thinking':'why','signature':'msg_#1'},{'type':'text','text':'a!'},{'type':"
-                   "'tool_use','id':'toolu_1','name':'run','input':{'x':1}},{'type':'tool_use','id':'toolu_2','name':"
-                   "'run','input':{}}",
-                   "tool_use", "null", FRESH ",'output_tokens':7"));
+    expect(&t, MESSAGE("{'type':'thinking','thinking':'why','signature':'msg_#1'},{'type':'text','text':'a!'},{'type':"
+                       "'tool_use','id':'toolu_1','name':'run','input':{'x':1},'caller':{'type':'direct'}},{'type':'"
+                       "tool_use','id':'toolu_2','name':"
+                       "'run','input':{},'caller':{'type':'direct'}}",
+                       "tool_use", "null", FRESH SEVEN));
 }
 
 static void test_messages_endings(void **state)
@@ -342,13 +346,12 @@ static void test_messages_endings(void **state)
     started(&t, 10, 4);
     say(&t, EVENT_TEXT, "a");
     end(&t, FINISH_STOP_STRING, "E\"", counts);
-    expect(&t, MESSAGE_START(WRITTEN ",'output_tokens':0") BLOCK("0", EMPTY_TEXT)
-                   DELTA("0", "'type':'text_delta','text':'a'") STOP("0")
-                       MESSAGE_END("stop_sequence", "'E\\''", WRITTEN ",'output_tokens':7"));
+    expect(&t, MESSAGE_START(WRITTEN NONE_YET) BLOCK("0", EMPTY_TEXT) DELTA("0", "'type':'text_delta','text':'a'")
+                   STOP("0") MESSAGE_END("stop_sequence", "'E\\''", WRITTEN SEVEN));
     begin(&t, API_MESSAGES, plain);
     say(&t, EVENT_TEXT, "a");
     end(&t, FINISH_STOP_STRING, "END", counts);
-    expect(&t, MESSAGE("{'type':'text','text':'a'}", "stop_sequence", "'END'", FRESH ",'output_tokens':7"));
+    expect(&t, MESSAGE("{'type':'text','text':'a'}", "stop_sequence", "'END'", FRESH SEVEN));
     /* nothing but thinking: an empty text */
     begin(&t, API_MESSAGES, stream);
     say(&t, EVENT_REASONING, "w");
@@ -356,21 +359,21 @@ static void test_messages_endings(void **state)
     expect(&t, BLOCK("0", "'type':'thinking','thinking':'','signature':''")
                    DELTA("0", "'type':'thinking_delta','thinking':'w'")
                        DELTA("0", "'type':'signature_delta','signature':'msg_#1'") STOP("0") BLOCK("1", EMPTY_TEXT)
-                           STOP("1") MESSAGE_END("max_tokens", "null", FRESH ",'output_tokens':7"));
+                           STOP("1") MESSAGE_END("max_tokens", "null", FRESH SEVEN));
     begin(&t, API_MESSAGES, plain);
     end(&t, FINISH_STOP, NULL, counts);
-    expect(&t, MESSAGE("{" EMPTY_TEXT "}", "end_turn", "null", FRESH ",'output_tokens':7"));
+    expect(&t, MESSAGE("{" EMPTY_TEXT "}", "end_turn", "null", FRESH SEVEN));
     /* a call that the limit cut */
     begin(&t, API_MESSAGES, plain);
     call(&t, 0, "toolu_1", "{", "", false);
     end(&t, FINISH_LENGTH, NULL, counts);
-    expect(&t, MESSAGE("{" EMPTY_TEXT "}", "max_tokens", "null", FRESH ",'output_tokens':7"));
+    expect(&t, MESSAGE("{" EMPTY_TEXT "}", "max_tokens", "null", FRESH SEVEN));
     begin(&t, API_MESSAGES, stream);
     call(&t, 0, "toolu_1", "{", "", false);
     end(&t, FINISH_LENGTH, NULL, counts);
-    expect(&t, BLOCK("0", "'type':'tool_use','id':'toolu_1','name':'run','input':{}")
+    expect(&t, BLOCK("0", "'type':'tool_use','id':'toolu_1','name':'run','input':{},'caller':{'type':'direct'}")
                    DELTA("0", "'type':'input_json_delta','partial_json':'{'") STOP("0")
-                       MESSAGE_END("max_tokens", "null", FRESH ",'output_tokens':7"));
+                       MESSAGE_END("max_tokens", "null", FRESH SEVEN));
     /* signs of life and a failure */
     begin(&t, API_MESSAGES, stream);
     encoder_alive(t.e, &t.out);
@@ -386,18 +389,19 @@ static void test_messages_endings(void **state)
     "'model':'m','input':'Hi','tools':[{'type':'function','name':'run'},{'type':'custom','name':'patch'},{'type':"     \
     "'namespace','name':'ns__','tools':[{'name':'send'}]},{'type':'tool_search'},{'type':'local_shell'}]"
 #define TOOLS_ECHO                                                                                                     \
-    "[{'type':'function','name':'run'},{'type':'custom','name':'patch'},{'type':'namespace','name':'ns__','tools':[{"  \
+    "[{'type':'function','name':'run','parameters':null,'strict':null},{'type':'custom','name':'patch'},{'type':'"     \
+    "namespace','name':'ns__','tools':[{"                                                                              \
     "'name':'send'}]},{'type':'tool_search'},{'type':'local_shell'}]"
 #define RESPONSE(status, error, incomplete, output, usage, summary)                                                    \
     "{'id':'resp_#1','object':'response','created_at':1700000000,'status':'" status "','model':'m','error':" error     \
     ",'incomplete_details':" incomplete ",'output':[" output "],'instructions':null,'max_output_tokens':null,"         \
     "'metadata':{},'parallel_tool_calls':true,'previous_response_id':null,'store':false,'temperature':1,"              \
-    "'tool_choice':'auto','tools':" TOOLS_ECHO ",'top_p':1,'user':null,'prompt_cache_key':null,'reasoning':{'effort':" \
+    "'tool_choice':'auto','top_p':1,'user':null,'prompt_cache_key':null,'tools':" TOOLS_ECHO ",'reasoning':{'effort':" \
     "null,'summary':" summary "},'text':{'format':{'type':'text'}},'truncation':'disabled','background':false,"        \
-    "'service_tier':'default','usage':" usage "}"
+    "'service_tier':'default','access_programs':null,'usage':" usage "}"
 #define RESPONSES_USAGE                                                                                                \
-    "{'input_tokens':10,'input_tokens_details':{'cached_tokens':4},'output_tokens':7,'output_tokens_details':{"        \
-    "'reasoning_tokens':3},'total_tokens':17}"
+    "{'input_tokens':10,'input_tokens_details':{'cached_tokens':4,'cache_write_tokens':6},'output_tokens':7,"          \
+    "'output_tokens_details':{'reasoning_tokens':3},'total_tokens':17}"
 #define SEQ(type, n, rest) "event: " type "\ndata: {'type':'" type "','sequence_number':" n rest "}\n\n"
 #define RUNNING(summary)                                                                                               \
     SEQ("response.created", "0", ",'response':" RESPONSE("in_progress", "null", "null", "", "null", summary))          \
@@ -565,23 +569,22 @@ static void test_responses_endings(void **state)
     say(&t, EVENT_TEXT, "a");
     str_clear(&t.out);
     encoder_error(t.e, &(struct api_error){.status = 503, .message = "lost"}, &t.out);
-    expect(&t,
-           SEQ("response.output_text.done", "6", AT("msg_#1", "0") ",'content_index':0,'text':'a','logprobs':[]") SEQ(
-               "response.content_part.done", "7",
-               AT("msg_#1", "0") ",'content_index':0,'part':" TEXT_PART(
-                   "a")) SEQ("response.output_item.done", "8",
-                             ",'output_index':0,'item':" MESSAGE_ITEM("msg_#1", "incomplete", "a"))
-               SEQ("response.failed", "9",
-                   ",'response':{'id':'resp_#2','object':'response','created_at':1700000000,'status':'failed',"
-                   "'model':'m','error':{'code':'server_error','message':'lost'},'incomplete_details':null,"
-                   "'output':[" MESSAGE_ITEM(
-                       "msg_#1", "incomplete",
-                       "a") "],'instructions':null,"
-                            "'max_output_tokens':null,'metadata':{},'parallel_tool_calls':true,'previous_response_id':"
-                            "null,'store':false,'temperature':1,'tool_choice':'auto','tools':" TOOLS_ECHO
-                            ",'top_p':1,'user':null,'prompt_cache_key':null,'reasoning':{'effort':null,'summary':null},"
-                            "'text':{'format':{'type':'text'}},'truncation':'disabled','background':false,"
-                            "'service_tier':'default','usage':null}"));
+    expect(
+        &t,
+        SEQ("response.output_text.done", "6", AT("msg_#1", "0") ",'content_index':0,'text':'a','logprobs':[]")
+            SEQ("response.content_part.done", "7", AT("msg_#1", "0") ",'content_index':0,'part':" TEXT_PART("a")) SEQ(
+                "response.output_item.done", "8", ",'output_index':0,'item':" MESSAGE_ITEM("msg_#1", "incomplete", "a"))
+                SEQ("response.failed", "9",
+                    ",'response':{'id':'resp_#2','object':'response','created_at':1700000000,'status':'failed',"
+                    "'model':'m','error':{'code':'server_error','message':'lost'},'incomplete_details':null,"
+                    "'output':[" MESSAGE_ITEM(
+                        "msg_#1", "incomplete",
+                        "a") "],'instructions':null,"
+                             "'max_output_tokens':null,'metadata':{},'parallel_tool_calls':true,'previous_response_id':"
+                             "null,'store':false,'temperature':1,'tool_choice':'auto','top_p':1,'user':null,'prompt_"
+                             "cache_key':null,'tools':" TOOLS_ECHO ",'reasoning':{'effort':null,'summary':null},"
+                             "'text':{'format':{'type':'text'}},'truncation':'disabled','background':false,"
+                             "'service_tier':'default','access_programs':null,'usage':null}"));
 }
 
 /* ---------------------------------------------------------------- errors */
