@@ -67,6 +67,34 @@ await check("a streamed answer: growing text, folded thinking, numbers", with_pa
   await picture(page, "wide");
 }));
 
+// Source and what it is shown as; grown piece by piece it must come to the same.
+const MARKDOWN = [
+  ["Here:\n- a\n- b\n\n- c", "<p>Here:</p><ul><li>a</li><li>b</li><li>c</li></ul>"],
+  ["Here:\n1. a\n2. b\nmore\n\nafter", "<p>Here:</p><ol start=\"1\"><li>a</li><li>b<br>more</li></ol><p>after</p>"],
+  ["Here:\n> q\nafter\n---\nx", "<p>Here:</p><blockquote><p>q</p></blockquote><p>after</p><hr><p>x</p>"],
+  ["Here:\n| a | b |\n|---|:-:|\n| 1 | 2 |\nafter | all\n\nx | y\nno table", "<p>Here:</p><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr><tr><td>after</td><td>all</td></tr></tbody></table><p>x | y<br>no table</p>"],
+  ["In\n1986. a year", "<p>In<br>1986. a year</p>"],
+  ["- a\n\n  second\n\n- b\n\n  ```c\n  int x;\n\n  - no\n  ```\n- c\n\ntext", "<ul><li>a<p>second</p></li><li>b<pre tabindex=\"0\"><code>int x;\n\n- no</code></pre></li><li>c</li></ul><p>text</p>"],
+  ["1. a\n   - in\n     - deep\n2. b\n- other", "<ol start=\"1\"><li>a<ul><li>in<ul><li>deep</li></ul></li></ul></li><li>b</li></ol><ul><li>other</li></ul>"],
+  ["__bold__ _it_ ***both*** ~~x~~ snake_case_name a*b*c", "<p><strong>bold</strong> <em>it</em> <strong><em>both</em></strong> <del>x</del> snake_case_name a*b*c</p>"],
+  ["\\*not\\* a\\_b \\\\ `\\*`", "<p>*not* a_b \\ <code>\\*</code></p>"],
+  ["```x``` is code\n\n~~~\n```\n~~~", "<p><code>x</code> is code</p><pre tabindex=\"0\"><code>```</code></pre>"],
+];
+await check("Markdown as models write it, at once and grown", with_page({}, async page => {
+  for (const [source, wanted] of MARKDOWN)
+    for (const step of [source.length, 1, 2, 5])
+      assert.equal(await page.evaluate(async ([source, step]) => {
+        const { Shown } = await import("/markdown.js"), node = document.createElement("div"), shown = new Shown(node);
+        for (let n = step; n < source.length + step; n += step) shown.update(source.slice(0, n));
+        return node.innerHTML;
+      }, [source, step]), wanted, JSON.stringify(source) + " by " + step);
+  const links = await page.evaluate(async () => {
+    const { render } = await import("/markdown.js");
+    return [...render("[w](https://example.org/C_(language)) and (https://example.org/x_(y)).").querySelectorAll("a")].map(a => a.href);
+  });
+  assert.deepEqual(links, ["https://example.org/C_(language)", "https://example.org/x_(y)"]);
+}));
+
 await check("thinking is seen to go on while it is folded", with_page({}, async page => {
   await page.fill("#text", "MARK-THINK");
   await page.press("#text", "Enter");
