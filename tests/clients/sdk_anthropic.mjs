@@ -1,7 +1,7 @@
 // The @anthropic-ai/sdk package against ds4-server: Messages, count_tokens, models and errors.
 import assert from "node:assert/strict";
 import Anthropic from "@anthropic-ai/sdk";
-import { MODEL, check, dsml, finish, serve } from "./support.mjs";
+import { MODEL, check, dsml, finish, serve, unmentioned } from "./support.mjs";
 
 const LIST = { name: "list_dir", description: "Lists a folder", input_schema: { type: "object", properties: { path: { type: "string" }, depth: { type: "integer" } }, required: ["path"] } };
 const server = await serve(process.argv[2], [
@@ -17,6 +17,14 @@ const client = new Anthropic({ baseURL: server.url, apiKey: "secret", maxRetries
 const thinking = { type: "enabled", budget_tokens: 4000 };
 const body = (text, more = {}) => ({ model: MODEL, max_tokens: 8000, messages: [{ role: "user", content: text }], ...more });
 const prompt = u => u.input_tokens + u.cache_read_input_tokens + (u.cache_creation_input_tokens || 0);
+
+await check("every field that the types have is taken, refused or ignored by a line of the documentation", async () => {
+  for (const [file, name] of [["messages", "MessageCreateParamsBase"], ["beta/messages", "MessageCreateParamsBase"], ["beta/messages", "BetaOutputConfig"]]) {
+    const { names, unknown } = unmentioned(new URL(`resources/${file}/messages.d.ts`, import.meta.resolve("@anthropic-ai/sdk")), name);
+    assert(names.length >= 3, `${name}: ${names}`);
+    assert.deepEqual(unknown, [], name);
+  }
+});
 
 await check("messages: one answer, with and without thinking", async () => {
   const m = await client.messages.create(body("Hi", { system: "Be brief.", thinking }));

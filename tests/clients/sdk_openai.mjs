@@ -1,7 +1,7 @@
 // The openai package against ds4-server: Chat, Responses, legacy completions, models and errors.
 import assert from "node:assert/strict";
 import OpenAI from "openai";
-import { MODEL, check, dsml, finish, serve } from "./support.mjs";
+import { MODEL, check, dsml, finish, serve, unmentioned } from "./support.mjs";
 
 const LIST = { name: "list_dir", description: "Lists a folder", parameters: { type: "object", properties: { path: { type: "string" }, depth: { type: "integer" } }, required: ["path"] } };
 const PATCH = "*** Begin Patch\n*** Add File: a<b.txt\n+\"x\" & 'y'\n*** End Patch\n";
@@ -25,6 +25,14 @@ await check("models", async () => {
   assert(ids.includes(MODEL));
   assert.equal((await client.models.retrieve(MODEL)).id, MODEL);
   await assert.rejects(client.models.retrieve("none"), OpenAI.NotFoundError);
+});
+
+await check("every field that the types have is taken, refused or ignored by a line of the documentation", async () => {
+  for (const [file, name, least] of [["chat/completions/completions", "ChatCompletionCreateParamsBase", 30], ["completions", "CompletionCreateParamsBase", 15], ["responses/responses", "ResponseCreateParamsBase", 25]]) {
+    const { names, unknown } = unmentioned(new URL(`resources/${file}.d.ts`, import.meta.resolve("openai")), name);
+    assert(names.length >= least, `${name}: ${names}`);
+    assert.deepEqual(unknown, [], name);
+  }
 });
 
 await check("chat: one answer", async () => {

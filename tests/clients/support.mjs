@@ -1,6 +1,6 @@
 // What every client test needs: a scripted ds4-server, the words of a model that calls a tool, and checks that are counted.
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -81,4 +81,18 @@ export function skip(title, why) {
 export function finish() {
   console.log(`${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ""}`);
   process.exit(failed ? 1 : 0);
+}
+
+// The members of an interface in a declaration file, and those that docs/server.md says nothing about.
+export function unmentioned(file, name) {
+  const text = readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\//g, ""), docs = readFileSync(new URL("../../docs/server.md", import.meta.url), "utf8");
+  const head = new RegExp(`interface ${name}\\b[^{]*\\{`).exec(text), fields = [];
+  let depth = 1;
+  for (const line of text.slice(head.index + head[0].length).split("\n")) {
+    if (depth === 1) fields.push(...line.matchAll(/^\s*(\w+)\??:/g));
+    depth += (line.match(/[{(]/g) ?? []).length - (line.match(/[})]/g) ?? []).length;
+    if (depth < 1) break;
+  }
+  const names = fields.map(f => f[1]);
+  return { names, unknown: names.filter(n => !new RegExp("`(?:[\\w.]+\\.)?" + n + "\\b").test(docs)) };
 }
