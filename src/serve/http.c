@@ -188,7 +188,7 @@ static void fill_limits(struct http_limits *to, const struct http_limits *from)
     if (!to->head_ms) to->head_ms = 10 * 1000;
     if (!to->body_ms) to->body_ms = 30 * 1000;
     if (!to->idle_ms) to->idle_ms = 120 * 1000;
-    if (!to->stall_ms) to->stall_ms = 120 * 1000;
+    if (!to->stall_ms) to->stall_ms = 30 * 1000;
 }
 
 /* One file per connection, some for everything else. */

@@ -103,7 +103,8 @@ struct http_limits {
     int head_ms;      /* from the first byte of a request to the end of its head [10,000] */
     int body_ms;      /* for a body, plus 1 ms for every 16 bytes that came [30,000] */
     int idle_ms;      /* without a byte, between two requests or before the first [120,000] */
-    int stall_ms;     /* a client that takes no byte of what is to be sent for so long is dropped [120,000] */
+    int stall_ms;     /* a client that takes no byte of what is to be sent for so long, or up to twice that, is dropped
+                         [30,000] */
 };
 
 /* Words an error answer of this layer (JSON) for the API that path belongs to ("" if the request had no readable path).

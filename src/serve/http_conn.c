@@ -10,6 +10,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -372,7 +373,7 @@ static void move_bytes(struct str *from, struct evbuffer *to)
 
 static bool drop_slow(struct http_conn *c)
 {
-    log_msg(LOG_INFO, "http", "%s: dropped, because it reads too slowly", c->client);
+    log_msg(LOG_WARN, "http", "%s: dropped before the end of its answer, because it reads too slowly", c->client);
     atomic_fetch_add(&c->http->n_dropped_slow, 1);
     http_conn_close(c);
     return false;
@@ -472,11 +473,30 @@ static void on_written(struct bufferevent *bev, void *arg)
         advance(c);
 }
 
+/* Whether the client has taken anything since this was asked last. The system lets us write again only when it has
+ * passed on a large part of what it holds, and a slow client may take minutes for that. */
+static bool takes_bytes(struct http_conn *c)
+{
+    int held = -1;
+#if defined(SO_NWRITE)
+    socklen_t n = sizeof held;
+    if (getsockopt(bufferevent_getfd(c->bev), SOL_SOCKET, SO_NWRITE, &held, &n)) return false;
+#elif defined(TIOCOUTQ)
+    if (ioctl(bufferevent_getfd(c->bev), TIOCOUTQ, &held)) return false;
+#endif
+    const bool taken = held != c->kernel_held;
+    c->kernel_held = held;
+    return taken;
+}
+
 static void on_end(struct bufferevent *bev, short what, void *arg)
 {
     struct http_conn *c = arg;
     if (what & BEV_EVENT_TIMEOUT) {
-        drop_slow(c);
+        if (takes_bytes(c))
+            bufferevent_enable(bev, EV_WRITE);
+        else
+            drop_slow(c);
     } else if (!(what & BEV_EVENT_EOF) || c->state == CONN_LINGER) {
         http_conn_close(c);
     } else {
@@ -537,6 +557,7 @@ void http_conn_open(struct http *h, int fd, const struct sockaddr *peer)
     struct http_conn *c = mem_alloc(sizeof *c);
     c->http = h;
     c->bev = bev;
+    c->kernel_held = -1;
     c->timer = evtimer_new(h->base, on_timer, c);
     c->watch = evtimer_new(h->base, on_watch, c);
     http_client_text(fd, peer, c);

@@ -43,6 +43,7 @@ struct http_conn {
     bool eof;              /* the client has closed its sending side */
     bool held;             /* it is not read: enough has come */
     int n_probe, probe_in; /* probes sent to such a client; watches until the next */
+    int kernel_held; /* bytes that the system had not passed on when the client seemed to take none; -1: never */
     char client[HTTP_CLIENT_TEXT];
 
     struct http_head head;

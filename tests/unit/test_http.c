@@ -804,6 +804,32 @@ static void test_stalled_reader(void **state)
     http_answer_free(&a);
 }
 
+/* Who reads all the time is served to the end, even if the system lets nothing more be written for longer than a reader
+ * may do nothing. */
+static void test_steady_slow_reader(void **state)
+{
+    enum { BYTES = 12 << 20, SLOW = 40, A_READ = 16 << 10, PAUSE_US = 100000 }; /* 4 s */
+    struct http_kit k = {.options.limits = {.unread_bytes = 1 << 20, .stall_ms = 1500}};
+    char *large = mem_alloc(BYTES), *got = mem_alloc(A_READ);
+    size_t n = 0;
+    int fd;
+    http_kit_start(&k);
+    struct http_kit_wait *w = ask_and_wait(&k, WAIT, &fd);
+    http_reply_send(w->reply, 200, "text/plain", large, BYTES, NULL);
+    for (int i = 0; n < BYTES; i++) {
+        const ssize_t more = recv(fd, got, A_READ, 0);
+        if (more <= 0) fail_msg("%zu bytes, then the connection ended", n);
+        n += (size_t)more;
+        if (i < SLOW) usleep(PAUSE_US);
+    }
+    assert_int_equal(http_counts(k.http).dropped_slow, 0);
+    mem_free(large);
+    mem_free(got);
+    finish(w);
+    close(fd);
+    http_kit_end(&k);
+}
+
 /* A writer that watches what is unread can write any amount to a reader that is just slower than memory. */
 static void *read_slowly(void *arg)
 {
@@ -1073,6 +1099,7 @@ int main(void)
         cmocka_unit_test(test_told_late),
         cmocka_unit_test(test_slow_reader),
         cmocka_unit_test(test_stalled_reader),
+        cmocka_unit_test(test_steady_slow_reader),
         cmocka_unit_test(test_paced_writer),
         cmocka_unit_test(test_unix_socket),
         cmocka_unit_test(test_addresses),
