@@ -168,6 +168,7 @@ check-includes: ; @tools/check_includes.sh
 # Tests without a GPU or a big model; tests/run.sh ends with the line "N passed, N failed".
 test: deps check-includes
 	@+$(SUBMAKE) TESTS="$(TESTS)" programs tests replays
+	@tools/check_symbols.sh $(CMD_LIB) $(SUP_LIB) $(LIB)
 	@tests/run.sh $(TEST_BIN) $(REPLAY_BIN)
 # What is too slow for every change: other programs beside ours, the clients of others, the demo model on all its tasks, what models say
 # to the server cut in all ways, slow clients, the tests again with all sanitizers, minutes of eight clients at once with them, and a minute

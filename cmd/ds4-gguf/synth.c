@@ -150,7 +150,7 @@ static int write_header(struct synthesis *s, struct err *e)
     model_output_general(&s->out, s->family->arch, name, strlen(name));
     s->family->metadata(s->out.w, s->params, s->tensors, s->n_tensors);
     synth_settings_put(&o->settings, s->out.w);
-    int rc = synth_vocabulary(s->family->specials, s->numbers.tokens, &v, e);
+    int rc = synth_words(s->family->specials, s->numbers.tokens, &v, e);
     if (!rc) rc = vocabulary_put(s->out.w, &v, e);
     vocabulary_free(&v);
     for (int i = 0; i < s->n_tensors; i++) model_output_declare(&s->out, &s->tensors[i], s->types[i]);

@@ -57,7 +57,7 @@ static int64_t id_or_none(const struct synth_specials *s, int i, int64_t n_token
     return i < 0 ? -1 : synth_special_id(s, i, n_tokens);
 }
 
-int synth_vocabulary(const struct synth_specials *s, int64_t n_tokens, struct vocabulary *v, struct err *e)
+int synth_words(const struct synth_specials *s, int64_t n_tokens, struct vocabulary *v, struct err *e)
 {
     assert(n_tokens >= synth_vocabulary_least(s));
     *v = (struct vocabulary){.bos = id_or_none(s, s->bos, n_tokens),

@@ -23,6 +23,6 @@ int64_t synth_vocabulary_least(const struct synth_specials *s);
 int64_t synth_special_id(const struct synth_specials *s, int i, int64_t n_tokens);
 /* Exactly n_tokens tokens, at least the fewest. Ids of special tokens are those of the published models where n_tokens
  * is theirs, else the last ones. The caller frees *v with vocabulary_free. */
-int synth_vocabulary(const struct synth_specials *s, int64_t n_tokens, struct vocabulary *v, struct err *e);
+int synth_words(const struct synth_specials *s, int64_t n_tokens, struct vocabulary *v, struct err *e);
 
 #endif

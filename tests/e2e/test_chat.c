@@ -382,7 +382,7 @@ static void pastes(void **state)
     struct str much = {0};
     start(&c, OPTIONS("--system", "", "--nothink", "-n", "1"));
     assert_true(terminal_wants_pastes(&c.t));
-    terminal_paste(&c.t, "one\ntwo 日本\n\tthree");
+    terminal_send_paste(&c.t, "one\ntwo 日本\n\tthree");
     terminal_await(&c.t, "ds4> one\ntwo 日本\n        three");
     ask(&c, "");
     size_t n;
@@ -397,7 +397,7 @@ static void pastes(void **state)
     terminal_await_row(&c.t, "ds4>");
     for (int i = 0; i < 2500; i++) str_printf(&much, "line %d of a text that is very long\n", i);
     str_puts(&much, "end of it");
-    terminal_paste(&c.t, str_c(&much));
+    terminal_send_paste(&c.t, str_c(&much));
     terminal_await_row(&c.t, "end of it");
     terminal_type(&c.t, "!");
     terminal_await_row(&c.t, "end of it!");
@@ -472,7 +472,7 @@ static void history_of_lines(void **state)
     start(&c, OPTIONS("--nothink"));
     command(&c, "/nothink", "without thinking");
     command(&c, "/nothink", "without thinking"); /* once in the file */
-    terminal_paste(&c.t, "/back\\slash\nin two lines");
+    terminal_send_paste(&c.t, "/back\\slash\nin two lines");
     ask(&c, "");
     assert_int_equal(stat(path, &st), 0); /* at once */
     assert_int_equal(st.st_mode & 0777, 0600);
@@ -668,7 +668,7 @@ static void interrupted_answers(void **state)
     terminal_expect_not(&c.t, "easy.");
     EXPECT_TOKENS_CUT(&c, BOS, USER, "Tell me a story about a fox who lost a lamp.", ASSIST, ENDTHINK, STORY);
     /* prefill */
-    terminal_paste(&c.t, words);
+    terminal_send_paste(&c.t, words);
     terminal_type(&c.t, "\r");
     terminal_await(&c.t, "prefill [");
     terminal_await(&c.t, " %, ");

@@ -406,7 +406,7 @@ void terminal_type(struct terminal *t, const char *text)
     await(t, is_sent, "keys", 0, " were not taken");
 }
 
-void terminal_paste(struct terminal *t, const char *text)
+void terminal_send_paste(struct terminal *t, const char *text)
 {
     vterm_keyboard_start_paste(t->vt);
     for (; *text; text++) str_add(&t->keys, *text == '\n' ? "\r" : text, 1);

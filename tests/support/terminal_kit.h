@@ -33,7 +33,7 @@ void terminal_start(struct terminal *t, int rows, int columns, const char *const
 /* Types bytes; the program's output is read meanwhile. */
 void terminal_type(struct terminal *t, const char *text);
 /* Pastes a text as terminals do: its line ends as Enter, between marks if the program has asked for them. */
-void terminal_paste(struct terminal *t, const char *text);
+void terminal_send_paste(struct terminal *t, const char *text);
 void terminal_resize(struct terminal *t, int rows, int columns);
 
 /* Everything that was and is shown, lines without blanks at their ends. Valid until the next call. */
