@@ -1,6 +1,7 @@
 /* The tables of ds4-server's options, from which both parsing and help come. */
 #include "options.h"
 #include <limits.h>
+#include <string.h>
 #include "common/option_scan.h"
 
 static const struct option serving_rows[] = {
@@ -86,6 +87,34 @@ static const struct help_program program = {
     .n_examples = sizeof examples / sizeof examples[0],
 };
 
+/* As clients could send it: a word of printable ASCII. */
+static bool is_word(const char *s)
+{
+    for (const char *p = s; *p; p++)
+        if (*p <= ' ' || *p > '~') return false;
+    return *s != 0;
+}
+
+static bool is_origin(const char *s)
+{
+    const char *const host = strstr(s, "://");
+    if (!strcmp(s, "*") || !strcmp(s, "null")) return true;
+    return is_word(s) && host && host > s && host[3] && !strpbrk(host + 3, "/?#");
+}
+
+/* Words that no request could ever match would refuse everybody without saying why. */
+static void check_words(struct args *a, const struct options *o)
+{
+    if (o->api_key && !is_word(o->api_key))
+        args_mistake(a, "--api-key: a key is needed, of printable characters without spaces");
+    for (int i = 0; i < o->n_allow_hosts; i++)
+        if (!is_word(o->allow_host[i]) || strpbrk(o->allow_host[i], "/?#"))
+            args_mistake(a, "--allow-host: '%s' is no name of a host", o->allow_host[i]);
+    for (int i = 0; i < o->n_allow_origins; i++)
+        if (!is_origin(o->allow_origin[i]))
+            args_mistake(a, "--allow-origin: '%s' is no origin such as https://app.example", o->allow_origin[i]);
+}
+
 bool options_parse(int argc, char **argv, struct options *o, int *status)
 {
     struct args a = {.program = program.name, .argv = argv, .argc = argc, .at = 1};
@@ -95,6 +124,7 @@ bool options_parse(int argc, char **argv, struct options *o, int *status)
         args_mistake(&a, "give one of --scripted and -m");
     else if (!o->scripted && !o->runtime.n_models)
         args_mistake(&a, "no model; give one with -m FILE (see ds4-server --help)");
+    if (!a.bad) check_words(&a, o);
     *status = 2;
     return !a.bad;
 }

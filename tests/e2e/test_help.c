@@ -542,6 +542,36 @@ static void values(void **state)
     str_free(&said);
 }
 
+/* Words that no request could ever match. */
+static void words_of_the_server(void **state)
+{
+    static const struct {
+        const char *words, *message;
+    } cases[] = {
+        {"--api-key ''", "--api-key: a key is needed"},
+        {"--api-key 'a b'", "--api-key: a key is needed"},
+        {"--allow-host ''", "--allow-host: '' is no name"},
+        {"--allow-host http://a", "--allow-host: 'http://a' is no name"},
+        {"--allow-origin bad", "--allow-origin: 'bad' is no origin"},
+        {"--allow-origin http://a/b", "'http://a/b' is no origin"},
+        {"--allow-origin http://", "'http://' is no origin"},
+        {"--allow-origin '*' --allow-origin null --allow-origin http://a:1 --allow-host a:1 --api-key k --allow-host "
+         "''",
+         "--allow-host: '' is no name"},
+    };
+    struct str line = {0}, said = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        str_clear(&line);
+        str_printf(&line, SERVER " -m x %s 2>&1", cases[i].words);
+        assert_int_equal(shell_run(str_c(&line), &said), 2);
+        expect_part(str_c(&said), "ds4-server: ");
+        expect_part(str_c(&said), cases[i].message);
+        if (strchr(str_c(&said), '\n') != str_c(&said) + said.n - 1) fail_msg("more than a line:\n%s", str_c(&said));
+    }
+    str_free(&line);
+    str_free(&said);
+}
+
 /* What a program writes is never a file named "-". */
 static void no_output_named_dash(void **state)
 {
@@ -681,14 +711,23 @@ static void installation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_pages),    cmocka_unit_test(plain_rows),
-        cmocka_unit_test(first_page),     cmocka_unit_test(topics),
-        cmocka_unit_test(places_of_help), cmocka_unit_test(versions),
-        cmocka_unit_test(widths),         cmocka_unit_test(colours),
-        cmocka_unit_test(no_colours),     cmocka_unit_test(options_of_help),
-        cmocka_unit_test(words_of_help),  cmocka_unit_test(options_known),
-        cmocka_unit_test(values),         cmocka_unit_test(no_output_named_dash),
-        cmocka_unit_test(unknown_words),  cmocka_unit_test(manual_pages),
+        cmocka_unit_test(plain_pages),
+        cmocka_unit_test(plain_rows),
+        cmocka_unit_test(first_page),
+        cmocka_unit_test(topics),
+        cmocka_unit_test(places_of_help),
+        cmocka_unit_test(versions),
+        cmocka_unit_test(widths),
+        cmocka_unit_test(colours),
+        cmocka_unit_test(no_colours),
+        cmocka_unit_test(options_of_help),
+        cmocka_unit_test(words_of_help),
+        cmocka_unit_test(options_known),
+        cmocka_unit_test(values),
+        cmocka_unit_test(words_of_the_server),
+        cmocka_unit_test(no_output_named_dash),
+        cmocka_unit_test(unknown_words),
+        cmocka_unit_test(manual_pages),
         cmocka_unit_test(installation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
