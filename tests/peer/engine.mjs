@@ -1,9 +1,10 @@
-// Logits of ds4 against those of llama.cpp (npm node-llama-cpp) on random models: node engine.mjs DS4 WRITE_MODELS FOLDER [SHAPES]
+// Logits of ds4 against those of llama.cpp (npm node-llama-cpp) on random models: node engine.mjs DS4 FOLDER SHAPES WRITER...
 //
 // Both get the same ids and no simulated FP8 or FP4 roundings, the peer an F32 cache and no flash attention. Of every
 // position: the mean |difference| of the log-probabilities of the peer's 20 most probable tokens. Of every file: the
-// median over the positions of all its prompts. A position where two rows or experts score nearly alike may be far off,
-// because the engines then choose differently; those are counted.
+// median over the positions of all its prompts that can be compared. A position where two rows or experts score nearly
+// alike may be far off, because the engines then choose differently; those are counted. SHAPES: the first so many of each
+// writer, 0: all.
 import {execFileSync} from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -12,11 +13,11 @@ import {getLlama} from 'node-llama-cpp';
 const TOP = 20;
 // The largest median by kind of file, and the largest share of positions over ten times that. In F32 nothing but a tie
 // explains such a position; a peer that rounds activations, as it does for the other kinds, flips more choices.
-const LIMITS = {f32: [1e-5, 0.05], f16: [0.003, 0.5], q8: [0.02, 0.5], q4: [0.02, 0.5], q2: [0.05, 0.5]};
+const LIMITS = {f32: [1e-5, 0.05], f16: [0.003, 0.5], q8: [0.02, 0.5], q4: [0.02, 0.5], q2: [0.05, 0.5], 'qwen-f32': [1e-5, 0.05], 'qwen-f16': [0.02, 0.5]};
 
-const [, , ds4, writeModels, folder, shapes] = process.argv;
-if (!folder) {
-    console.error('usage: node engine.mjs DS4 WRITE_MODELS FOLDER [SHAPES]');
+const [, , ds4, folder, shapes, ...writers] = process.argv;
+if (!writers.length) {
+    console.error('usage: node engine.mjs DS4 FOLDER SHAPES WRITER...');
     process.exit(2);
 }
 
@@ -68,9 +69,10 @@ async function compareFile(llama, name, prompts) {
     const file = path.join(folder, `${name}.gguf`);
     const model = await llama.loadModel({modelPath: file, gpuLayers: 0});
     const d = [];
-    for (const {ids, nVocab} of prompts) {
+    for (const {ids, nVocab, all, block} of prompts) {
         const peer = await peerLogprobs(model, ids), ours = ourLogits(file, ids, nVocab);
-        for (let i = 0; i < ids.length; i++) d.push(distance(ours[i], peer[i]));
+        for (let i = 0; i < ids.length; i++)
+            if (i < all || (i + 2) % block === 0) d.push(distance(ours[i], peer[i]));
     }
     await model.dispose();
     return d.sort((a, b) => a - b);
@@ -79,20 +81,21 @@ async function compareFile(llama, name, prompts) {
 function listed(text) {
     const files = new Map();
     for (const line of text.trim().split('\n')) {
-        const [name, kind, nVocab, ids] = line.split(' ');
+        const [name, kind, nVocab, compared, ids] = line.split(' ');
+        const [all, block] = compared.split('/').map(Number);
         if (!files.has(name)) files.set(name, {kind, prompts: []});
-        files.get(name).prompts.push({ids: ids.split(',').map(Number), nVocab: +nVocab});
+        files.get(name).prompts.push({ids: ids.split(',').map(Number), nVocab: +nVocab, all, block});
     }
     return files;
 }
 
 const llama = await getLlama({gpu: false, build: 'never', logLevel: 'error'});
-const nShapes = Math.min(+(shapes || Infinity), +execFileSync(writeModels));
+const shapesOf = (writer) => Array.from({length: Math.min(+shapes || Infinity, +execFileSync(writer))}, (_, i) => [writer, i]);
 let passed = 0, failed = 0;
 const kinds = new Map(); // what the files of each kind have in common
 console.log('file      positions     median    9 of 10    largest   over 10x');
-for (let i = 0; i < nShapes; i++) {
-    for (const [name, {kind, prompts}] of listed(execFileSync(writeModels, [i, folder], {encoding: 'utf8'}))) {
+for (const [writer, i] of writers.flatMap(shapesOf)) {
+    for (const [name, {kind, prompts}] of listed(execFileSync(writer, [i, folder], {encoding: 'utf8'}))) {
         const [mostMedian, mostOff] = LIMITS[kind];
         const d = await compareFile(llama, name, prompts);
         const median = d[d.length >> 1], off = d.filter((x) => x > 10 * mostMedian).length;
@@ -112,12 +115,12 @@ for (let i = 0; i < nShapes; i++) {
         });
     }
 }
-console.log('kind   files   prompts   positions      limit    medians               over 10x   largest');
+console.log('kind     files   prompts   positions      limit    medians               over 10x   largest');
 for (const [kind, k] of kinds) {
     const e = (x) => x.toExponential(1);
     const counts = [k.files, k.prompts, k.positions].map((x, i) => String(x).padStart([6, 10, 12][i])).join('');
     const range = `${e(Math.min(...k.medians))} to ${e(Math.max(...k.medians))}`;
-    console.log(`${kind.padEnd(6)}${counts}${e(LIMITS[kind][0]).padStart(11)}    ${range.padEnd(20)}${String(k.off).padStart(10)}${e(k.most).padStart(10)}`);
+    console.log(`${kind.padEnd(8)}${counts}${e(LIMITS[kind][0]).padStart(11)}    ${range.padEnd(20)}${String(k.off).padStart(10)}${e(k.most).padStart(10)}`);
 }
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed ? 1 : 0);

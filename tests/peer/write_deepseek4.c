@@ -1,31 +1,12 @@
-/* Writes random models whose shapes come from seeds, in the form that other engines read, each with the tensor types of
- * several kinds of files. Without arguments it prints the number of shapes; write_models I FOLDER writes those of shape
- * I and prints a line for every file and prompt: name of the file, kind, size of the vocabulary, ids. */
-#include <stdio.h>
+/* Random DeepSeek V4 models whose shapes come from seeds, in the form that other engines read, each with the tensor
+ * types of several kinds of files (random_models.h says what it prints). */
 #include <stdlib.h>
 #include "../support/dialect_forms.h"
 #include "../support/synth_model.h"
 #include "quant/quant.h"
+#include "random_models.h"
 
-enum { N_SHAPES = 14, N_PROMPTS = 3, MAX_PROMPT = 160 };
-
-struct rng {
-    uint64_t x;
-};
-
-static uint64_t rng_next(struct rng *r)
-{
-    uint64_t z = r->x += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-static int pick_of(struct rng *r, int n, const int *of)
-{
-    return of[rng_next(r) % (uint64_t)n];
-}
-#define pick(r, ...) pick_of(r, sizeof((int[]){__VA_ARGS__}) / sizeof(int), (int[]){__VA_ARGS__})
+enum { N_SHAPES = 14 };
 
 /* What the other engine asks of this family: four streams, layers of ratio 4 and 128, index keys wider than the part of
  * them that is rotated, and at least two index heads; with few heads the scores of many rows are exactly 0, and the
@@ -103,22 +84,10 @@ static int write_file(const char *folder, const char *name, struct synth_shape s
     return rc;
 }
 
-/* Prompts within the window, past it, and past the first row of a layer that compresses 128 to 1. */
-static void print_prompts(const char *name, const char *kind, const struct synth_shape *s)
-{
-    static const int length[N_PROMPTS] = {12, 60, MAX_PROMPT};
-    for (int p = 0; p < N_PROMPTS; p++) {
-        struct rng r = {s->seed * N_PROMPTS + (uint64_t)p};
-        printf("%s %s %d ", name, kind, s->V);
-        for (int i = 0; i < length[p]; i++) printf("%s%d", i ? "," : "", (int)(rng_next(&r) % (uint64_t)s->V));
-        printf("\n");
-    }
-}
-
 int main(int argc, char **argv)
 {
     if (argc == 1) return printf("%d\n", N_SHAPES), 0;
-    if (argc != 3) return fprintf(stderr, "usage: write_models [SHAPE FOLDER]\n"), 2;
+    if (argc != 3) return fprintf(stderr, "usage: write_deepseek4 [SHAPE FOLDER]\n"), 2;
     const int i = atoi(argv[1]);
     const struct synth_shape s = shape_at(i);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
@@ -126,7 +95,8 @@ int main(int argc, char **argv)
         if (!kind_fits(&kinds[k], &s)) continue;
         snprintf(name, sizeof name, "s%02d-%s", i, kinds[k].name);
         if (write_file(argv[2], name, s, &kinds[k])) return 1;
-        print_prompts(name, kinds[k].name, &s);
+        /* Prompts within the window, past it, and past the first row of a layer that compresses 128 to 1. */
+        print_prompts(&(struct peer_file){name, kinds[k].name, s.V, s.seed, MAX_PROMPT, 1, -1});
     }
     return 0;
 }
