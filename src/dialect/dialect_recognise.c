@@ -148,12 +148,13 @@ static int draft_stages(const struct canonical *c, int n_blocks)
 int dialect_trunk(struct canonical *c, struct err *e)
 {
     int64_t draft = -1, last = -1;
-    bool first = false, draft_only = false;
+    bool first = false, draft_only = false, apart = false, apart_blocks = false;
     for (int f = 0; f < c->n_files; f++) {
         for (uint64_t i = 0; i < gguf_n_tensors(c->files[f]); i++) {
             const struct gguf_str *name = &gguf_tensor_at(c->files[f], i)->name;
             struct gguf_str rest;
             const int64_t b = dialect_block(name, &rest);
+            apart |= dialect_begins(name, "mtp."), apart_blocks |= dialect_begins(name, "mtp.layers.");
             if (b < 0) continue;
             if (b >= DIALECT_MAX_BLOCKS)
                 return err_set(e, ERR_MODEL, "tensor %.*s: block %lld is not supported (only 0 to %d)",
@@ -166,6 +167,8 @@ int dialect_trunk(struct canonical *c, struct err *e)
         }
     }
     if (!first && draft_only) return refuse_side_file(c, "a draft", e);
+    /* The first Qwen files: what goes around the draft's block has no block in its names, the block is the last one. */
+    if (c->family->binds_draft && draft < 0 && apart && !apart_blocks && last > 0) draft = last;
     c->n_layers = (int)(draft >= 0 ? draft : last + 1);
     c->n_layers -= draft_stages(c, c->n_layers);
     if (draft >= 0 && c->family->binds_draft) c->n_draft = (int)(last - draft) + 1;

@@ -166,6 +166,32 @@ static void incomplete_draft(void **state)
     canonical_close(c);
 }
 
+/* The first files with a draft: what goes around its block has names without a block. The block is no layer of the
+ * trunk, whatever its ratio. */
+static void draft_with_early_names(void **state)
+{
+    static const struct forge_edit edits[] = {
+        {T_NAME, "blk.4.nextn.enorm.weight", .text = "mtp.pre_norm_embd.weight"},
+        {T_NAME, "blk.4.nextn.hnorm.weight", .text = "mtp.pre_norm_hidden.weight"},
+        {T_NAME, "blk.4.nextn.eh_proj.weight", .text = "mtp.fc_embd.weight"},
+        {T_NAME, "blk.4.nextn.hc_head_norm.weight", .text = "mtp.mixer_norm.weight"},
+        {T_NAME, "blk.4.nextn.hc_head_down.weight", .text = "mtp.mixer_down.weight"},
+        {T_NAME, "blk.4.nextn.hc_head_up.weight", .text = "mtp.mixer_up.weight"},
+        {KEY_LAST, Q "attention.compress_ratios", .v = 0},
+    };
+    for (int n = 6; n <= 7; n++) {
+        struct str report = {0};
+        forge_write(base, edited, edits, n);
+        struct canonical *c = open_file(edited);
+        assert_int_equal(canonical_n_layers(c), 4);
+        assert_int_equal(canonical_n_blocks(c), 4);
+        canonical_report(c, &report);
+        assert_non_null(strstr(str_c(&report), "draft ignored: blk.4.nextn.eh_proj.weight is missing"));
+        str_free(&report);
+        canonical_close(c);
+    }
+}
+
 /* ---------------------------------------------------------------- what does not */
 
 static const struct {
@@ -236,7 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensors_tell), cmocka_unit_test(other_layouts),      cmocka_unit_test(incomplete_draft),
-        cmocka_unit_test(refused),      cmocka_unit_test(refused_when_bound),
+        cmocka_unit_test(refused),      cmocka_unit_test(refused_when_bound), cmocka_unit_test(draft_with_early_names),
     };
     return cmocka_run_group_tests(tests, files_make, files_remove);
 }
