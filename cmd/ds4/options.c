@@ -64,7 +64,8 @@ static const struct help_section session_section = {
     .title = "Sessions on file",
     .text =
         "A session file holds a conversation with all that was computed for it: the next run answers at once. It is "
-        "for the same model file, --backend and --kv-sim, and is written anew at the end of a run that added to it.",
+        "for the same model file, --backend and --kv-sim, and for --draft or none as when it was saved, and is written "
+        "anew at the end of a run that added to it.",
     HELP_ROWS(session_rows)};
 
 static bool chat_row(int i, struct option *row)
