@@ -1,7 +1,7 @@
 /* Answers of the Messages API. */
 #include "serve/encoder_internal.h"
 
-/* The counts of so many tokens of the answer. */
+/* The counts of so many tokens of the answer; reasoning: how many of them are, -1: that is not known yet. */
 static void put_usage_members(const struct encoder *e, int output, int reasoning, struct str *out)
 {
     const struct usage *u = &e->usage;
@@ -10,8 +10,13 @@ static void put_usage_members(const struct encoder *e, int output, int reasoning
     str_printf(
         out,
         "\"input_tokens\":%d,\"cache_creation_input_tokens\":%d,\"cache_read_input_tokens\":%d,\"output_tokens\":%d,"
-        "\"output_tokens_details\":{\"thinking_tokens\":%d},\"server_tool_use\":null",
-        writes ? 0 : fresh, writes ? fresh : 0, u->cached, output, reasoning);
+        "\"output_tokens_details\":",
+        writes ? 0 : fresh, writes ? fresh : 0, u->cached, output);
+    if (reasoning < 0)
+        str_puts(out, "null");
+    else
+        str_printf(out, "{\"thinking_tokens\":%d}", reasoning);
+    str_puts(out, ",\"server_tool_use\":null");
 }
 
 /* The usage of a whole message, which has members more. */
@@ -88,7 +93,7 @@ static void started(struct encoder *e, struct str *out)
     str_puts(out, ",\"content\":[],");
     put_stop(NULL, out);
     str_puts(out, ",");
-    put_message_usage(e, 0, 0, out);
+    put_message_usage(e, 0, -1, out);
     str_puts(out, "}");
     event_end(out);
     ping(e, out);
