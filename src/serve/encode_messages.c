@@ -1,8 +1,9 @@
 /* Answers of the Messages API. */
 #include "serve/encoder_internal.h"
 
-/* The counts of so many tokens of the answer; reasoning: how many of them are, -1: that is not known yet. */
-static void put_usage_members(const struct encoder *e, int output, int reasoning, struct str *out)
+/* The counts of so many tokens of the answer. How many of them are thinking is left open: a message that begins does
+ * not know, and clients take the rest of its usage from there. */
+static void put_usage_members(const struct encoder *e, int output, struct str *out)
 {
     const struct usage *u = &e->usage;
     const int fresh = u->prompt - u->cached;
@@ -10,20 +11,15 @@ static void put_usage_members(const struct encoder *e, int output, int reasoning
     str_printf(
         out,
         "\"input_tokens\":%d,\"cache_creation_input_tokens\":%d,\"cache_read_input_tokens\":%d,\"output_tokens\":%d,"
-        "\"output_tokens_details\":",
+        "\"output_tokens_details\":null,\"server_tool_use\":null",
         writes ? 0 : fresh, writes ? fresh : 0, u->cached, output);
-    if (reasoning < 0)
-        str_puts(out, "null");
-    else
-        str_printf(out, "{\"thinking_tokens\":%d}", reasoning);
-    str_puts(out, ",\"server_tool_use\":null");
 }
 
 /* The usage of a whole message, which has members more. */
-static void put_message_usage(const struct encoder *e, int output, int reasoning, struct str *out)
+static void put_message_usage(const struct encoder *e, int output, struct str *out)
 {
     str_puts(out, "\"usage\":{");
-    put_usage_members(e, output, reasoning, out);
+    put_usage_members(e, output, out);
     str_puts(out, ",\"cache_creation\":null,\"inference_geo\":null,\"service_tier\":\"standard\",\"speed\":null}");
 }
 
@@ -93,7 +89,7 @@ static void started(struct encoder *e, struct str *out)
     str_puts(out, ",\"content\":[],");
     put_stop(NULL, out);
     str_puts(out, ",");
-    put_message_usage(e, 0, -1, out);
+    put_message_usage(e, 0, out);
     str_puts(out, "}");
     event_end(out);
     ping(e, out);
@@ -181,7 +177,7 @@ static void end(struct encoder *e, const struct answer_result *result, struct st
     str_puts(out, ",\"delta\":{");
     put_stop(result, out);
     str_puts(out, "},\"usage\":{");
-    put_usage_members(e, e->usage.completion, e->usage.reasoning, out);
+    put_usage_members(e, e->usage.completion, out);
     str_puts(out, "}");
     event_end(out);
     event_begin("message_stop", out);
@@ -231,7 +227,7 @@ static void whole(struct encoder *e, const struct answer_result *result, struct 
     str_puts(out, "],");
     put_stop(result, out);
     str_puts(out, ",");
-    put_message_usage(e, e->usage.completion, e->usage.reasoning, out);
+    put_message_usage(e, e->usage.completion, out);
     str_puts(out, "}\n");
 }
 

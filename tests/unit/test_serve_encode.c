@@ -284,7 +284,7 @@ static void test_completions(void **state)
 #define FRESH               "'input_tokens':6,'cache_creation_input_tokens':0,'cache_read_input_tokens':4"
 #define WRITTEN             "'input_tokens':0,'cache_creation_input_tokens':6,'cache_read_input_tokens':4"
 #define NONE_YET            ",'output_tokens':0,'output_tokens_details':null,'server_tool_use':null"
-#define SEVEN               ",'output_tokens':7,'output_tokens_details':{'thinking_tokens':3},'server_tool_use':null"
+#define SEVEN               ",'output_tokens':7,'output_tokens_details':null,'server_tool_use':null"
 #define BLOCK(index, block) EVENT("content_block_start", ",'index':" index ",'content_block':{" block "}")
 #define DELTA(index, delta) EVENT("content_block_delta", ",'index':" index ",'delta':{" delta "}")
 #define STOP(index)         EVENT("content_block_stop", ",'index':" index)
