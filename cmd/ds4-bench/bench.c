@@ -78,17 +78,21 @@ static int measure_decode(const struct bench *b, ds4_session *s, struct bench_ro
 
 /* ---------------------------------------------------------------- frontiers */
 
+/* Called after every layer; said when more tokens are read than before. */
 static void progress(void *arg, int done, int total)
 {
-    fprintf(stderr, "ds4-bench: %d of %d tokens read\n", done, total);
+    int *const said = arg;
+    if (done > *said) fprintf(stderr, "ds4-bench: %d of %d tokens read\n", done, total);
+    *said = done;
 }
 
 static int measure_prefill(const struct bench *b, ds4_session *s, int frontier, struct bench_row *row,
                            struct ds4_error *e)
 {
     const int before = ds4_session_length(s);
+    int said = 0;
     const double start = clock_s();
-    const int rc = ds4_session_sync(s, b->text.p, frontier, progress, NULL, NULL, e);
+    const int rc = ds4_session_sync(s, b->text.p, frontier, progress, &said, NULL, e);
     row->ctx_tokens = frontier;
     row->prefill_tokens = frontier - before;
     row->prefill_tps = row->prefill_tokens / (clock_s() - start);
