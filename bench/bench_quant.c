@@ -7,8 +7,9 @@
  * Run: build/bench_quant [type ...]
  *
  * "GB/s" reads weights that no cache holds, with one activation row; the other columns work on a small matrix (thousand
- * million multiply-adds per second for 1, 4, 8, 32 activation rows). Sets take turns and the best of several rounds
- * counts, so that a busy machine hurts them alike. */
+ * million multiply-adds per second for 1, 4, 8, 32 activation rows by tile kernels; with slabs and panels for 4, 12, 48
+ * and 1,024, unpacking included, packing not). Sets take turns and the best of several rounds counts, so that a busy
+ * machine hurts them alike. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@
 enum { K = 4096, TILE_ROWS = 32, SMALL_ROWS = 64, MAX_COLS = 32, ROUNDS = 5 };
 static const size_t STREAM_BYTES = 96u << 20;
 static const int col_counts[] = {1, 4, 8, 32};
-enum { N_COUNTS = 4 };
+static const int slab_counts[] = {4, 12, 48, 1024};
+enum { N_COUNTS = 4, MOST_SLAB = 1024 };
 
 /* Time that this thread has computed: other programs on the machine cost it less than by the clock on the wall. */
 static double cpu_s(void)
@@ -83,6 +85,58 @@ static double time_tiles(struct work *b, enum quant_isa isa, int n_rows, int n_c
     return (now - start) / n;
 }
 
+/* Seconds per multiplication of SMALL_ROWS rows with n_cols rows in panels, through slabs. */
+static double time_slabs(const struct work *b, const struct quant_slab *s, const uint8_t *panels, uint8_t *slab,
+                         float *acc, int n_cols, double at_least)
+{
+    const int blocks = K / s->block;
+    const size_t panel = QUANT_PANEL * (size_t)blocks * s->panel_block;
+    const double start = cpu_s();
+    double now;
+    int n = 0;
+    do {
+        const uint8_t *row[QUANT_SLAB];
+        for (int r = 0; r < QUANT_SLAB; r++) row[r] = b->w + (size_t)(n % 64 * QUANT_SLAB + r) * b->row_bytes;
+        s->fill(row, 0, blocks, slab);
+        for (int c = 0; c < n_cols; c += QUANT_PANEL)
+            s->multiply(blocks, slab, panels + (size_t)c / QUANT_PANEL * panel, QUANT_PANEL, SLAB_FIRST | SLAB_LAST,
+                        acc + (size_t)c * QUANT_SLAB);
+        n++;
+        now = cpu_s();
+    } while (now - start < at_least);
+    return (now - start) / n;
+}
+
+static void bench_slabs(const struct work *b)
+{
+    for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
+        const struct quant_slab *const s = quant_slab((enum quant_isa)isa, b->type);
+        if (!s || !quant_isa_usable((enum quant_isa)isa)) continue;
+        const size_t col = (size_t)(K / s->block) * s->panel_block;
+        uint8_t *const panels = aligned(MOST_SLAB * col), *const slab = aligned((size_t)(K / s->block) * s->slab_block);
+        float *const acc = aligned(MOST_SLAB * QUANT_SLAB * sizeof *acc);
+        for (int c = 0; c < MOST_SLAB; c += QUANT_PANEL) {
+            const uint8_t *x[QUANT_PANEL];
+            for (int i = 0; i < QUANT_PANEL; i++)
+                x[i] = (const uint8_t *)b->x + (size_t)((c + i) % MAX_COLS) * b->x_stride;
+            s->pack(K, x, QUANT_PANEL, panels + (size_t)c * col);
+        }
+        printf("%-8s %-7s    slabs |", quant_type(b->type)->name, quant_isa_name((enum quant_isa)isa));
+        for (int c = 0; c < N_COUNTS; c++) {
+            double best = 1e9;
+            for (int round = 0; round < ROUNDS; round++) {
+                const double t = time_slabs(b, s, panels, slab, acc, slab_counts[c], 0.02);
+                if (t < best) best = t;
+            }
+            printf(" %8.2f", (double)QUANT_SLAB * K * slab_counts[c] / best * 1e-9);
+        }
+        printf("\n");
+        free(panels);
+        free(slab);
+        free(acc);
+    }
+}
+
 static void bench_type(uint32_t type)
 {
     const enum act_format f = quant_type(type)->act;
@@ -121,6 +175,7 @@ static void bench_type(uint32_t type)
             printf(" %8.2f", (double)SMALL_ROWS * K * col_counts[c] / small[isa][c] * 1e-9);
         printf("\n");
     }
+    bench_slabs(&b);
     free(b.w);
     free(b.x);
 }

@@ -129,6 +129,26 @@ enum quant_isa quant_isa_best(void);
 /* The tile kernel of a type for a kernel set; where a set has none, the scalar one. NULL: the type cannot be
  * multiplied. */
 quant_tile_fn *quant_tile(enum quant_isa isa, uint32_t id);
+/* Products with many activation rows: weight rows are unpacked into a slab once, activation rows are packed in panels,
+ * and the slab is multiplied with one panel after the other. The outputs have the bits of the tile kernel.
+ *   panel   per block: codes [block/4][n][4], sums [..][n], scales [n], of n <= QUANT_PANEL rows; n * panel_block bytes
+ *   slab    per block: slab_block bytes, as the kernel set likes them, on a 64-byte border
+ * A long row can be cut into pieces of whole blocks, one slab each, which are taken in order. */
+enum { QUANT_SLAB = 32 /* weight rows of a slab */, QUANT_PANEL = 4 };
+enum { SLAB_FIRST = 1, SLAB_LAST = 2 }; /* pieces of a row */
+struct quant_slab {
+    int block; /* values */
+    int from;  /* fewest activation rows with which this is faster than the tile kernel */
+    size_t slab_block, panel_block;
+    /* Packs n rows of k values in the weights' activation format. */
+    void (*pack)(int k, const uint8_t *const *x, int n, uint8_t *panel);
+    /* Unpacks blocks first.. of weight rows. */
+    void (*fill)(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab);
+    /* acc[n][QUANT_SLAB]: the chains of the outputs, which a first piece starts; panel: at the piece's first block. */
+    void (*multiply)(int n_blocks, const uint8_t *slab, const uint8_t *panel, int n, int piece, float *acc);
+};
+/* NULL: the set has no such kernels for the type. */
+const struct quant_slab *quant_slab(enum quant_isa isa, uint32_t id);
 /* Sum of a[i]*b[i] in the order of F32 weights (docs/numerics.md, lanes16), by the best kernel set. No alignment
  * needed. */
 float quant_dot_f32(const float *a, const float *b, int64_t k);

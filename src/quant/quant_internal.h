@@ -32,6 +32,16 @@ enum { QUANT_TILES = QT_Q2_0 + 1 };
 typedef quant_tile_fn *quant_tile_table[QUANT_TILES];
 extern const quant_tile_table quant_tiles_scalar, quant_tiles_avx2, quant_tiles_avx512, quant_tiles_neon,
     quant_tiles_neon_dotprod, quant_tiles_neon_i8mm;
+/* Slab kernels likewise. */
+typedef const struct quant_slab *quant_slab_table[QUANT_TILES];
+extern const quant_slab_table quant_slabs_none, quant_slabs_avx512;
+/* Panels of the types with blocks of 32, and of those with blocks of 256: with their activation sums in pairs, or with
+ * what codes that are `high` too high add to each sub-block's sum, negated. */
+void quant_pack_32(int k, const uint8_t *const *x, int n, uint8_t *panel);
+void quant_pack_pairs(int k, const uint8_t *const *x, int n, uint8_t *panel);
+void quant_pack_high_32(int k, const uint8_t *const *x, int n, uint8_t *panel); /* IQ2_XXS */
+void quant_pack_high_16(int k, const uint8_t *const *x, int n, uint8_t *panel); /* Q6_K */
+enum { IQ2_OFFSET = 43, Q6_OFFSET = 32 }; /* how much too high unsigned codes are */
 /* The same in every NEON set. */
 quant_tile_fn tile_f32_neon, tile_f16_neon, tile_bf16_neon;
 

@@ -3,33 +3,9 @@
  * and one with values 4..7; a matrix product over bits turns a plane into magnitudes, another one makes the parity bits
  * of the signs (spec more-quants 8.3, gguf-and-quants 2.9). */
 #ifdef __AVX512VNNI__
-#include "quant/quant_k_avx512.h"
+#include "quant/quant_iq2_book_avx512.h"
 
 enum { PLANES = 8 };
-
-/* The code book: plane h holds byte h of every code. */
-struct book {
-    __m512i plane[2][4];
-};
-
-INLINE struct book book_load(void)
-{
-    struct book k;
-    for (int i = 0; i < 4; i++) {
-        const __m512i a = load512(iq2xxs_codes + 64 * i), b = load512(iq2xxs_codes + 64 * i + 32);
-        k.plane[0][i] = join256(_mm512_cvtepi16_epi8(a), _mm512_cvtepi16_epi8(b));
-        k.plane[1][i] =
-            join256(_mm512_cvtepi16_epi8(_mm512_srli_epi16(a, 8)), _mm512_cvtepi16_epi8(_mm512_srli_epi16(b, 8)));
-    }
-    return k;
-}
-
-INLINE __m512i look_up(const __m512i plane[4], __m512i index)
-{
-    const __m512i lo = _mm512_permutex2var_epi8(plane[0], index, plane[1]);
-    const __m512i hi = _mm512_permutex2var_epi8(plane[2], index, plane[3]);
-    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(index), lo, hi);
-}
 
 /* Two blocks of a row: what the groups of eight need, byte g for group g. */
 struct pair {
@@ -48,7 +24,7 @@ INLINE struct pair pair_load(const struct book *k, const uint8_t *first, const u
     const __m512i scale = _mm512_slli_epi32(_mm512_srli_epi32(word, 28), 1);
     return (struct pair){
         .code = {look_up(k->plane[0], index), look_up(k->plane[1], index)},
-        .sign = _mm512_gf2p8affine_epi64_epi8(seven, _mm512_set1_epi64(0x010204081020407f), 0),
+        .sign = _mm512_gf2p8affine_epi64_epi8(seven, _mm512_set1_epi64(SIGN_PARITY), 0),
         .scale = _mm512_or_si512(scale, _mm512_set1_epi32(1)),
     };
 }
@@ -132,93 +108,10 @@ INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], s
     return _mm256_mul_ps(acc, _mm256_set1_ps(0.125f));
 }
 
-/* Two blocks of a row as unsigned codes, 43 too high; vector i: of each quarter of the pair, 16 groups of eight values,
- * groups 2i and 2i + 1. */
-INLINE void codes_of_pair(const struct pair *v, __m512i code[8])
-{
-    const __m512i middle = _mm512_set1_epi8(IQ2_OFFSET);
-    __m512i u[PLANES], lo[4], hi[4];
-    UNROLL for (int p = 0; p < PLANES; p++)
-    {
-        const __m512i m = magnitudes(v, p);
-        u[p] = _mm512_mask_sub_epi8(_mm512_add_epi8(middle, m), negative(v, p), middle, m);
-    }
-    UNROLL for (int i = 0; i < 4; i++)
-    {
-        lo[i] = _mm512_unpacklo_epi8(u[2 * i], u[2 * i + 1]); /* groups 0..7 of every 16 */
-        hi[i] = _mm512_unpackhi_epi8(u[2 * i], u[2 * i + 1]);
-    }
-    UNROLL for (int h = 0; h < 2; h++)
-    {
-        const __m512i *const w = h ? hi : lo;
-        const __m512i a = _mm512_unpacklo_epi16(w[0], w[1]), b = _mm512_unpackhi_epi16(w[0], w[1]);
-        const __m512i c = _mm512_unpacklo_epi16(w[2], w[3]), e = _mm512_unpackhi_epi16(w[2], w[3]);
-        /* vector 4h + j: two groups of every quarter, groups 8h + 2j, 8h + 2j + 1 of every 16 */
-        code[4 * h] = _mm512_unpacklo_epi32(a, c);
-        code[4 * h + 1] = _mm512_unpackhi_epi32(a, c);
-        code[4 * h + 2] = _mm512_unpacklo_epi32(b, e);
-        code[4 * h + 3] = _mm512_unpackhi_epi32(b, e);
-    }
-}
-
-/* A slab of the pair of blocks at two places. */
-INLINE void slab_fill(const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at, size_t second,
-                      struct slab16 s[2])
-{
-    _Alignas(64) uint8_t code[SLAB_ROWS][8][64];
-    _Alignas(64) int32_t scale[SLAB_ROWS][16];
-    for (int r = 0; r < SLAB_ROWS; r++) {
-        __m512i c[8];
-        const struct pair v = pair_load(k, row[r] + at, row[r] + second);
-        codes_of_pair(&v, c);
-        UNROLL for (int i = 0; i < 8; i++) store512(code[r][i], c[i]);
-        store512(scale[r], v.scale);
-    }
-    __m512i v[16];
-    UNROLL for (int i = 0; i < 8; i++)
-    {
-#pragma GCC unroll 16
-        for (int r = 0; r < SLAB_ROWS; r++) v[r] = load512(code[r][i]);
-        transpose16(v);
-        /* lane 4q + l of vector i: group 16q + 2i + l/2, its half l%2; a block has 32 groups */
-#pragma GCC unroll 16
-        for (int j = 0; j < 16; j++) store512(s[j / 8].code[32 * (j / 4 % 2) + 4 * i + j % 4], v[j]);
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < SLAB_ROWS; r++) v[r] = load512(scale[r]);
-    transpose16(v);
-#pragma GCC unroll 16
-    for (int j = 0; j < 16; j++) store512(s[j / 8].scale[j % 8], v[j]);
-    _mm512_store_ps(s[0].d, f16_of_slab_rows(row, at));
-    _mm512_store_ps(s[1].d, f16_of_slab_rows(row, second));
-}
-
-INLINE void rows_slab(enum qtype t, int k, const uint8_t *const row[SLAB_ROWS], const uint8_t *x, size_t x_stride,
-                      int n, float acc[COL_CHUNK][SLAB_ROWS])
-{
-    const struct book book = book_load();
-    struct slab16 s[2];
-    memset(acc, 0, COL_CHUNK * sizeof acc[0]);
-    for (int b = 0; b < k / 256; b += 2) {
-        const size_t at = (size_t)b * IQ2_XXS_BYTES, second = b + 1 < k / 256 ? at + IQ2_XXS_BYTES : at;
-        prefetch_slab(row, at + 2 * IQ2_XXS_BYTES, 2 * IQ2_XXS_BYTES);
-        slab_fill(&book, row, at, second, s);
-        slab16_multiply(t, &s[0], b, k, x, x_stride, n, acc);
-        if (second > at) slab16_multiply(t, &s[1], b + 1, k, x, x_stride, n, acc);
-    }
-    for (int c = 0; c < n; c++) _mm512_store_ps(acc[c], _mm512_mul_ps(_mm512_load_ps(acc[c]), _mm512_set1_ps(0.125f)));
-}
-
-/* Unpacking for three activation rows costs more than it saves here. */
-enum { MOST_DIRECT = 3 };
-
 INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride,
                  int n_cols, float *out, size_t out_stride)
 {
-    if (n_cols <= MOST_DIRECT)
-        tile_walk(rows_direct, NULL, t, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
-    else
-        slab_walk(rows_slab, t, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
+    tile_walk(rows_direct, NULL, t, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
 }
 
 QUANT_TILE(tile_iq2_xxs_avx512, tile, QT_IQ2_XXS)

@@ -7,14 +7,18 @@
 static const struct {
     const char *name;
     const quant_tile_table *tiles; /* empty where the set is not compiled in */
+    const quant_slab_table *slabs;
     struct quant_act_set act;
 } sets[QUANT_ISA_COUNT] = {
-    [QUANT_SCALAR] = {"scalar", &quant_tiles_scalar, {act_q8_0_scalar, act_q8_k_scalar}},
-    [QUANT_AVX2] = {"avx2", &quant_tiles_avx2, {act_q8_0_avx2, act_q8_k_avx2}},
-    [QUANT_AVX512] = {"avx512", &quant_tiles_avx512, {act_q8_0_avx2, act_q8_k_avx2}},
-    [QUANT_NEON] = {"neon", &quant_tiles_neon, {act_q8_0_neon, act_q8_k_neon}},
-    [QUANT_NEON_DOTPROD] = {"neon-dotprod", &quant_tiles_neon_dotprod, {act_q8_0_neon, act_q8_k_neon}},
-    [QUANT_NEON_I8MM] = {"neon-i8mm", &quant_tiles_neon_i8mm, {act_q8_0_neon, act_q8_k_neon}},
+    [QUANT_SCALAR] = {"scalar", &quant_tiles_scalar, &quant_slabs_none, {act_q8_0_scalar, act_q8_k_scalar}},
+    [QUANT_AVX2] = {"avx2", &quant_tiles_avx2, &quant_slabs_none, {act_q8_0_avx2, act_q8_k_avx2}},
+    [QUANT_AVX512] = {"avx512", &quant_tiles_avx512, &quant_slabs_avx512, {act_q8_0_avx2, act_q8_k_avx2}},
+    [QUANT_NEON] = {"neon", &quant_tiles_neon, &quant_slabs_none, {act_q8_0_neon, act_q8_k_neon}},
+    [QUANT_NEON_DOTPROD] = {"neon-dotprod",
+                            &quant_tiles_neon_dotprod,
+                            &quant_slabs_none,
+                            {act_q8_0_neon, act_q8_k_neon}},
+    [QUANT_NEON_I8MM] = {"neon-i8mm", &quant_tiles_neon_i8mm, &quant_slabs_none, {act_q8_0_neon, act_q8_k_neon}},
 };
 
 const char *quant_isa_name(enum quant_isa isa)
@@ -82,6 +86,13 @@ quant_tile_fn *quant_tile(enum quant_isa isa, uint32_t id)
     if (id >= QUANT_TILES) return NULL;
     quant_tile_fn *const tile = (*sets[isa].tiles)[id];
     return tile ? tile : quant_tiles_scalar[id];
+}
+
+const quant_slab_table quant_slabs_none = {0};
+
+const struct quant_slab *quant_slab(enum quant_isa isa, uint32_t id)
+{
+    return id < QUANT_TILES ? (*sets[isa].slabs)[id] : NULL;
 }
 
 float quant_dot_f32(const float *a, const float *b, int64_t k)

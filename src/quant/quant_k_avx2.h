@@ -5,8 +5,6 @@
 #include "quant/quant_avx2.h"
 #include "quant/quant_blocks.h"
 
-enum { IQ2_OFFSET = 43, Q6_OFFSET = 32 };
-
 /* What a block needs besides its codes. */
 struct prep {
     _Alignas(32) int16_t scale[16]; /* per 16 values */

@@ -101,6 +101,37 @@ static void check_tile(const struct problem *p, enum quant_isa isa, int n_rows, 
     free(got);
 }
 
+/* The same products through a slab of `each` blocks at a time and panels. */
+static void check_slab(const struct problem *p, enum quant_isa isa, int n_rows, int n_cols, int each)
+{
+    const struct quant_slab *const s = quant_slab(isa, p->type);
+    if (!s) return;
+    const int blocks = p->k / s->block, r0 = MAX_ROWS - n_rows, c0 = MAX_COLS - n_cols;
+    const uint8_t *row[QUANT_SLAB], *x[MAX_COLS];
+    for (int r = 0; r < QUANT_SLAB; r++) row[r] = p->w + (size_t)(r < n_rows ? r0 + r : MAX_ROWS - 1) * p->w_stride;
+    for (int c = 0; c < n_cols; c++) x[c] = (const uint8_t *)p->x + (size_t)(c0 + c) * p->x_stride;
+    uint8_t *const panels = aligned((size_t)n_cols * (size_t)blocks * s->panel_block);
+    uint8_t *const slab = aligned((size_t)each * s->slab_block);
+    float *const acc = aligned((size_t)n_cols * QUANT_SLAB * sizeof *acc);
+    const size_t col = (size_t)blocks * s->panel_block;
+    for (int c = 0; c < n_cols; c += QUANT_PANEL)
+        s->pack(p->k, x + c, n_cols - c < QUANT_PANEL ? n_cols - c : QUANT_PANEL, panels + (size_t)c * col);
+    for (int b = 0; b < blocks; b += each) {
+        const int n = blocks - b < each ? blocks - b : each;
+        s->fill(row, b, n, slab);
+        for (int c = 0; c < n_cols; c += QUANT_PANEL) {
+            const int m = n_cols - c < QUANT_PANEL ? n_cols - c : QUANT_PANEL;
+            s->multiply(n, slab, panels + (size_t)c * col + (size_t)b * (size_t)m * s->panel_block, m,
+                        (b == 0 ? SLAB_FIRST : 0) | (b + n == blocks ? SLAB_LAST : 0), acc + c * QUANT_SLAB);
+        }
+    }
+    for (int c = 0; c < n_cols; c++)
+        assert_memory_equal(acc + c * QUANT_SLAB, p->want + (c0 + c) * MAX_ROWS + r0, (size_t)n_rows * sizeof *acc);
+    free(panels);
+    free(slab);
+    free(acc);
+}
+
 static void check_shapes(uint32_t type, int k)
 {
     static const int rows[] = {1, 2, 3, 5, 8, MAX_ROWS}, cols[] = {1, 2, 3, 4, 5, 7, 33, MAX_COLS};
@@ -109,8 +140,11 @@ static void check_shapes(uint32_t type, int k)
         if (!quant_isa_usable((enum quant_isa)isa)) continue;
         for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
             for (size_t c = 0; c < sizeof cols / sizeof cols[0]; c++)
-                if (isa != QUANT_SCALAR || rows[r] * cols[c] < 20)
+                if (isa != QUANT_SCALAR || rows[r] * cols[c] < 20) {
                     check_tile(&p, (enum quant_isa)isa, rows[r], cols[c]);
+                    for (int each = 1; each <= 64; each *= 4)
+                        check_slab(&p, (enum quant_isa)isa, rows[r], cols[c], each);
+                }
     }
     problem_free(&p);
 }
@@ -166,6 +200,7 @@ static void test_extreme_codes(void **state)
                 if (!quant_isa_usable((enum quant_isa)isa)) continue;
                 check_tile(&p, (enum quant_isa)isa, 9, 1);
                 check_tile(&p, (enum quant_isa)isa, 9, 6);
+                check_slab(&p, (enum quant_isa)isa, 9, 6, 16);
             }
         }
         problem_free(&p);
@@ -221,6 +256,7 @@ static void test_same_on_every_processor(void **state)
             quant_tile((enum quant_isa)isa, p.type)(p.k, p.w, p.w_stride, MAX_ROWS, p.x, p.x_stride, MAX_COLS, p.want,
                                                     MAX_ROWS);
             assert_int_equal(vec_fnv_floats(p.want, MAX_ROWS * MAX_COLS), want[i]);
+            check_slab(&p, (enum quant_isa)isa, MAX_ROWS, MAX_COLS, 4);
         }
         problem_free(&p);
     }

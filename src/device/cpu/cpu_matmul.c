@@ -1,6 +1,6 @@
 /* Matrix times rows. A task owns a range of weight rows, so weights are read once; activations pass by in blocks that
  * stay in the second-level cache. A matrix with too few rows to feed the threads is also cut by activation rows. */
-#include "device/cpu/cpu_internal.h"
+#include "device/cpu/cpu_matmul.h"
 #include "device/cpu/cpu_tile.h"
 
 struct matmul_job {
@@ -72,6 +72,11 @@ void cpu_matmul(struct dev_stream *s, const struct matmul_args *a)
     if (!cpu_ready(s) || a->n <= 0) return;
     struct matmul_job j = {.a = a, .tile = quant_tile(cpu_of(s)->isa, a->w->v.type)};
     if (!matmul_check(s, a, j.tile)) return;
+    const struct quant_slab *slab = quant_slab(cpu_of(s)->isa, a->w->v.type);
+    if (slab && a->n >= slab->from) {
+        cpu_matmul_slabs(s, a, slab);
+        return;
+    }
     matmul_plan(&j, cpu_of(s)->n_threads);
     cpu_tasks(s, matmul_task, &j, j.groups * j.row_tasks * j.col_tasks);
 }

@@ -7,52 +7,12 @@
  * one owner and one order of summation. The shared expert is the last one and takes all rows. */
 #include <math.h>
 #include <string.h>
-#include "device/cpu/cpu_internal.h"
+#include "device/cpu/cpu_moe.h"
 #include "device/cpu/cpu_tile.h"
 
 enum { COLS = 64 }; /* rows that a task multiplies at a time */
 
-/* Activation rows of one format. */
-struct act_rows {
-    uint8_t *p;
-    size_t stride; /* 0: all rows are the same */
-};
-
-/* One expert at work on n rows. */
-struct batch {
-    struct expert e;
-    struct act_rows gate_x, up_x, mid_x;
-    float *mid;          /* [n][inputs of down] */
-    const int32_t *row;  /* [n] rows of the step; NULL: 0 .. n-1 */
-    const float *weight; /* [n]; NULL: 1 */
-    int n;
-    float clamp;
-};
-
-struct moe_job {
-    struct dev_stream *s;
-    const struct moe_args *a;
-    int D, n_pairs, n_experts;
-    int n_batches;
-    struct batch *batch;     /* [n_batches] in order of summation: experts by id, then the shared one */
-    int32_t *start;          /* [n_experts + 1] first pair of each expert */
-    int32_t *row, *used;     /* [n_pairs] rows of the sorted pairs; ids of the experts */
-    int32_t *place;          /* [n][k] where a pair went */
-    float *weight;           /* [n_pairs] */
-    float *shared_weight;    /* [n] */
-    float *mid, *shared_mid; /* [n_pairs][F], [n][shared F] */
-    struct act_rows mid_x, shared_mid_x;
-    int up_step, down_step;                          /* weight rows per task */
-    int *task0;                                      /* [n_batches + 1] first up task of a batch */
-    struct act_rows x[ACT_COUNT], pair_x[ACT_COUNT]; /* by row; by pair. p NULL: format not needed */
-};
-
 /* ---------------------------------------------------------------- plan */
-
-static enum act_format act_of(const struct tensor_view *v)
-{
-    return quant_type(v->type)->act;
-}
 
 static bool can_multiply(struct dev_stream *s, const struct tensor_view *v, int64_t k, int64_t rows)
 {
@@ -109,7 +69,7 @@ static void carve_inputs(struct carve *c, struct moe_job *j)
     const struct expert_layer *l = experts_layer(a->experts, a->layer);
     bool by_row[ACT_COUNT] = {0}, by_pair[ACT_COUNT] = {0};
     by_row[act_of(&l->gate)] = by_row[act_of(&l->up)] = true;
-    if (a->n > 1) by_pair[act_of(&l->gate)] = by_pair[act_of(&l->up)] = true;
+    if (a->n > 1 && !j->many) by_pair[act_of(&l->gate)] = by_pair[act_of(&l->up)] = true;
     if (a->shared_gate) by_row[act_of(&a->shared_gate->v)] = by_row[act_of(&a->shared_up->v)] = true;
     for (int f = 0; f < ACT_COUNT; f++) {
         j->x[f] = act_take(c, by_row[f], (enum act_format)f, a->n, j->D);
@@ -118,7 +78,7 @@ static void carve_inputs(struct carve *c, struct moe_job *j)
 }
 
 /* Everything that lies in the shared scratch; base NULL only counts. */
-static void moe_carve(struct carve *c, struct moe_job *j)
+static void moe_carve(struct carve *c, struct moe_job *j, enum quant_isa isa)
 {
     const struct moe_args *a = j->a;
     const struct expert_layer *l = experts_layer(a->experts, a->layer);
@@ -135,10 +95,14 @@ static void moe_carve(struct carve *c, struct moe_job *j)
     j->weight = carve_take(c, pairs * sizeof *j->weight);
     j->mid = carve_take(c, pairs * (size_t)F * sizeof(float));
     j->shared_mid = carve_take(c, (size_t)a->n * (size_t)shared_F * sizeof(float));
+    carve_inputs(c, j);
+    if (j->many) {
+        moe_slabs_carve(c, j, isa);
+        return;
+    }
     j->mid_x = act_take(c, true, act_of(&l->down), j->n_pairs, F);
     j->shared_mid_x = (struct act_rows){0};
     if (a->shared_gate) j->shared_mid_x = act_take(c, true, act_of(&a->shared_down->v), a->n, shared_F);
-    carve_inputs(c, j);
 }
 
 /* Sorts the pairs by expert, then row, then slot. */
@@ -168,7 +132,7 @@ static float clamp_of(double clamp)
 /* Activations of pairs p, p+1, ... in format f. A single row serves all its pairs. */
 static struct act_rows pair_rows(const struct moe_job *j, enum act_format f, int p)
 {
-    if (j->a->n == 1) return (struct act_rows){.p = j->x[f].p};
+    if (j->a->n == 1 || j->many) return (struct act_rows){.p = j->x[f].p};
     return (struct act_rows){.p = j->pair_x[f].p + (size_t)p * j->pair_x[f].stride, .stride = j->pair_x[f].stride};
 }
 
@@ -214,6 +178,10 @@ static void moe_plan(struct moe_job *j)
     if (j->a->shared_gate) batch_shared(j);
     const struct expert_layer *l = experts_layer(j->a->experts, j->a->layer);
     const size_t up_bytes = quant_row_bytes(l->gate.type, j->D) + quant_row_bytes(l->up.type, j->D);
+    if (j->many) {
+        moe_slabs_plan(j);
+        return;
+    }
     j->up_step = cpu_tile_rows(l->gate.ne[1], up_bytes, 4 * n_threads / max_i64(1, j->n_batches) + 1);
     j->down_step = cpu_tile_rows(j->D, quant_row_bytes(l->down.type, l->down.ne[0]), 4 * n_threads);
 }
@@ -336,6 +304,12 @@ static void moe_run(struct moe_job *j)
     const int64_t F = experts_layer(a->experts, a->layer)->gate.ne[1];
     const int64_t items = j->n_pairs + (a->shared_gate ? a->n : 0);
     cpu_ranges(j->s, quantise_rows, j, a->n, 4 * (int64_t)j->D);
+    if (j->many) {
+        moe_slabs_up(j);
+        copy_mid(j, F, experts_layer(a->experts, a->layer)->down.ne[0]);
+        moe_slabs_down(j);
+        return;
+    }
     cpu_tasks(j->s, up_task, j, j->task0[j->n_batches]);
     copy_mid(j, F, experts_layer(a->experts, a->layer)->down.ne[0]);
     cpu_ranges(j->s, quantise_mid, j, items, 4 * F);
@@ -346,17 +320,19 @@ void cpu_moe(struct dev_stream *s, const struct moe_args *a)
 {
     const int64_t D = buf_row_values(&a->x->d);
     if (!cpu_ready(s) || a->n <= 0 || !moe_check(s, a, D)) return;
-    struct moe_job j = {.s = s, .a = a, .D = (int)D, .n_pairs = a->n * a->k};
+    const enum quant_isa isa = cpu_of(s)->isa;
+    struct moe_job j = {.s = s, .a = a, .D = (int)D, .n_pairs = a->n * a->k, .many = moe_many(isa, a)};
     j.n_experts = experts_count(a->experts, a->layer);
     struct carve c = {0};
-    moe_carve(&c, &j);
+    moe_carve(&c, &j, isa);
     c = (struct carve){.base = cpu_shared_scratch(s, c.used)};
     if (!c.base) return;
-    moe_carve(&c, &j);
+    moe_carve(&c, &j, isa);
     moe_plan(&j);
     const size_t wide = (size_t)max_i64(2 * j.up_step, j.down_step);
+    const size_t own = j.many ? moe_slabs_thread_bytes(&j, isa) : COLS * wide * sizeof(float);
     struct experts_ticket *ticket = NULL;
-    if (cpu_thread_scratch(s, COLS * wide * sizeof(float)) && experts_fetch(&j, &ticket)) {
+    if (cpu_thread_scratch(s, own) && experts_fetch(&j, &ticket)) {
         count_tasks(&j);
         moe_run(&j);
     }
@@ -369,10 +345,14 @@ void cpu_moe_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu
     args.n = a->rows;
     const struct expert_layer *l = experts_layer(args.experts, args.layer);
     const int64_t D = l->gate.ne[0], F = l->gate.ne[1];
-    struct moe_job j = {.a = &args, .D = (int)D, .n_pairs = args.n * args.k};
+    struct moe_job j = {.a = &args, .D = (int)D, .n_pairs = args.n * args.k, .many = moe_many(d->isa, &args)};
     j.n_experts = experts_count(args.experts, args.layer);
     struct carve c = {0};
-    moe_carve(&c, &j);
+    moe_carve(&c, &j, d->isa);
+    if (j.many) {
+        cpu_work_raise(w, c.used, moe_slabs_thread_bytes(&j, d->isa));
+        return;
+    }
     const size_t up_bytes = quant_row_bytes(l->gate.type, D) + quant_row_bytes(l->up.type, D);
     const int up = cpu_tile_rows(F, up_bytes, 1);
     const int down = cpu_tile_rows(D, quant_row_bytes(l->down.type, F), 4 * d->n_threads);

@@ -1,0 +1,266 @@
+/* The expert layer with many rows. Experts with a few of them multiply these one by one, as they lie; the others, and
+ * the shared expert, get panels and unpack each of their weight rows once (cpu_slab.h):
+ *   1. activations of every expert's rows are copied, or packed, side by side;
+ *   2. tasks (expert, QUANT_SLAB values of F): gate and up for all rows of the expert, SwiGLU, route weight -> mid;
+ *   3. mid is quantised and packed for the down matrix;
+ *   4. tasks (QUANT_SLAB values of D): down for experts in ascending id, added up in sums of all rows that lie
+ * together, because rows of the output are a multiple of 4 KiB apart and share few sets of a cache. */
+#include <string.h>
+#include "device/cpu/cpu_moe.h"
+#include "device/cpu/cpu_slab.h"
+#include "device/cpu/cpu_tile.h"
+
+enum {
+    MANY = 8,  /* rows of a step */
+    COLS = 256 /* rows whose products lie in scratch at a time, a multiple of QUANT_PANEL */
+};
+
+/* ---------------------------------------------------------------- plan */
+
+bool moe_many(enum quant_isa isa, const struct moe_args *a)
+{
+    const struct expert_layer *l = experts_layer(a->experts, a->layer);
+    return l && a->n >= MANY && (quant_slab(isa, l->gate.type) || quant_slab(isa, l->down.type));
+}
+
+/* Room for n activations of a matrix, as rows or in panels. */
+static struct act_rows take(struct carve *c, enum quant_isa isa, const struct tensor_view *w, int64_t n)
+{
+    struct act_rows r = {.stride = act_row_bytes(act_of(w), w->ne[0]), .slab = quant_slab(isa, w->type)};
+    if (r.slab && cpu_column_bytes(r.slab, w->ne[0]) > r.stride)
+        r.stride = round_up(cpu_column_bytes(r.slab, w->ne[0]), 64);
+    r.p = carve_take(c, (size_t)n * r.stride);
+    return r;
+}
+
+void moe_slabs_carve(struct carve *c, struct moe_job *j, enum quant_isa isa)
+{
+    const struct moe_args *a = j->a;
+    const struct expert_layer *l = experts_layer(a->experts, a->layer);
+    j->gate_x = j->up_x = take(c, isa, &l->gate, j->n_pairs);
+    if (l->up.type != l->gate.type) j->up_x = take(c, isa, &l->up, j->n_pairs);
+    j->mid_x = take(c, isa, &l->down, j->n_pairs);
+    if (!a->shared_gate) return;
+    j->shared_gate_x = j->shared_up_x = take(c, isa, &a->shared_gate->v, a->n);
+    if (a->shared_up->v.type != a->shared_gate->v.type) j->shared_up_x = take(c, isa, &a->shared_up->v, a->n);
+    j->shared_mid_x = take(c, isa, &a->shared_down->v, a->n);
+}
+
+static size_t slab_bytes(enum quant_isa isa, const struct tensor_view *w)
+{
+    const struct quant_slab *const s = quant_slab(isa, w->type);
+    return s ? cpu_slab_bytes(s, w->ne[0]) : 0;
+}
+
+/* Thread scratch: a slab, products of one or two matrices, sums of a task's values of all rows; or rows of a panel. */
+size_t moe_slabs_thread_bytes(const struct moe_job *j, enum quant_isa isa)
+{
+    const struct moe_args *a = j->a;
+    const struct expert_layer *l = experts_layer(a->experts, a->layer);
+    const struct tensor_view *const w[] = {&l->gate,
+                                           &l->up,
+                                           &l->down,
+                                           a->shared_gate ? &a->shared_gate->v : &l->gate,
+                                           a->shared_gate ? &a->shared_up->v : &l->up,
+                                           a->shared_gate ? &a->shared_down->v : &l->down};
+    size_t slab = 0, row = 0;
+    for (size_t i = 0; i < sizeof w / sizeof w[0]; i++) {
+        slab = (size_t)max_i64((int64_t)slab, (int64_t)slab_bytes(isa, w[i]));
+        row = (size_t)max_i64((int64_t)row, (int64_t)act_row_bytes(act_of(w[i]), w[i]->ne[0]));
+    }
+    const size_t sums = (2 * COLS + (size_t)a->n) * QUANT_SLAB * sizeof(float);
+    return (size_t)max_i64((int64_t)(slab + sums), (int64_t)(QUANT_PANEL * row));
+}
+
+/* The place of n activations from the first on: in panels if they are enough. */
+static struct act_rows place(const struct act_rows *all, const struct tensor_view *w, int first, int n)
+{
+    const bool panels = all->slab && n >= all->slab->from;
+    return (struct act_rows){.p = all->p + (size_t)first * all->stride,
+                             .stride =
+                                 panels ? cpu_column_bytes(all->slab, w->ne[0]) : act_row_bytes(act_of(w), w->ne[0]),
+                             .slab = panels ? all->slab : NULL};
+}
+
+void moe_slabs_plan(struct moe_job *j)
+{
+    const struct moe_args *a = j->a;
+    const struct expert_layer *l = experts_layer(a->experts, a->layer);
+    j->up_step = j->down_step = QUANT_SLAB;
+    for (int i = 0; i < j->n_batches; i++) {
+        struct batch *b = &j->batch[i];
+        if (b->row) {
+            const int p = (int)(b->row - j->row);
+            b->gate_x = place(&j->gate_x, &l->gate, p, b->n);
+            b->up_x = place(&j->up_x, &l->up, p, b->n);
+            b->mid_x = place(&j->mid_x, &l->down, p, b->n);
+        } else {
+            b->gate_x = place(&j->shared_gate_x, &a->shared_gate->v, 0, b->n);
+            b->up_x = place(&j->shared_up_x, &a->shared_up->v, 0, b->n);
+            b->mid_x = place(&j->shared_mid_x, &a->shared_down->v, 0, b->n);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- activations */
+
+/* Rows [c, c + n) of a batch, quantised at x, go where the batch has them. */
+static void put_rows(const struct act_rows *to, const struct tensor_view *w, int c, const uint8_t *const *x, int n)
+{
+    if (to->slab) {
+        to->slab->pack((int)w->ne[0], x, n, to->p + (size_t)c * to->stride);
+        return;
+    }
+    for (int i = 0; i < n; i++) memcpy(to->p + (size_t)(c + i) * to->stride, x[i], to->stride);
+}
+
+/* Copies rows of the step for one matrix of a batch. */
+static void gather_panel(const struct moe_job *j, const struct batch *b, const struct act_rows *to,
+                         const struct tensor_view *w, int c)
+{
+    const struct act_rows *from = &j->x[act_of(w)];
+    const int n = (int)min_i64(QUANT_PANEL, b->n - c);
+    const uint8_t *x[QUANT_PANEL];
+    for (int i = 0; i < n; i++) x[i] = from->p + (size_t)(b->row ? b->row[c + i] : c + i) * from->stride;
+    put_rows(to, w, c, x, n);
+}
+
+/* Quantises mid of some rows of a batch. */
+static void quantise_panel(const struct moe_job *j, const struct batch *b, int c, uint8_t *rows)
+{
+    const struct tensor_view *w = &b->e.down;
+    const size_t bytes = act_row_bytes(act_of(w), w->ne[0]);
+    const int n = (int)min_i64(QUANT_PANEL, b->n - c);
+    const uint8_t *x[QUANT_PANEL];
+    for (int i = 0; i < n; i++) {
+        uint8_t *const row = rows + (size_t)i * bytes;
+        act_quantise(act_of(w), b->mid + (int64_t)(c + i) * w->ne[0], w->ne[0], row);
+        x[i] = row;
+    }
+    put_rows(&b->mid_x, w, c, x, n);
+}
+
+/* Items: panels of all batches, in order; task0 counts them. */
+struct panels_job {
+    struct moe_job *j;
+    bool mid;
+};
+
+static void panel_items(void *arg, int64_t from, int64_t to, int thread)
+{
+    const struct panels_job *p = arg;
+    const struct moe_job *j = p->j;
+    int i = 0;
+    for (int64_t item = from; item < to; item++) {
+        while (item >= j->task0[i + 1]) i++;
+        const struct batch *b = &j->batch[i];
+        const int c = (int)(item - j->task0[i]) * QUANT_PANEL;
+        if (p->mid) {
+            quantise_panel(j, b, c, cpu_scratch_of(j->s, thread));
+            continue;
+        }
+        gather_panel(j, b, &b->gate_x, &b->e.gate, c);
+        if (b->up_x.p != b->gate_x.p) gather_panel(j, b, &b->up_x, &b->e.up, c);
+    }
+}
+
+static void run_panels(struct moe_job *j, bool mid, int64_t values)
+{
+    struct panels_job p = {.j = j, .mid = mid};
+    j->task0[0] = 0;
+    for (int i = 0; i < j->n_batches; i++)
+        j->task0[i + 1] = j->task0[i] + (j->batch[i].n + QUANT_PANEL - 1) / QUANT_PANEL;
+    cpu_ranges(j->s, panel_items, &p, j->task0[j->n_batches], QUANT_PANEL * values);
+}
+
+/* ---------------------------------------------------------------- products */
+
+/* acc[m][QUANT_SLAB]: rows [r0, r0 + n) of a matrix times m activations from c0 on, a multiple of QUANT_PANEL. */
+static void products(const struct moe_job *j, const struct tensor_view *w, const struct act_rows *x, int c0, int m,
+                     int r0, int n, uint8_t *slab, float *acc)
+{
+    const uint8_t *const from = x->p + (size_t)c0 * x->stride;
+    if (x->slab) {
+        cpu_slab_run(x->slab, w, r0, n, (struct cpu_panels){.p = from, .column_bytes = x->stride}, m, slab, acc);
+        return;
+    }
+    const struct cpu_tile q = {.tile = quant_tile(cpu_of(j->s)->isa, w->type),
+                               .w = w,
+                               .n_cols = m,
+                               .out = acc,
+                               .x = from,
+                               .x_stride = x->stride,
+                               .out_stride = QUANT_SLAB};
+    cpu_tile_run(&q, r0, n);
+}
+
+/* Pieces of thread scratch. */
+struct sums {
+    float *gate, *up, *all;
+    uint8_t *slab;
+};
+
+static struct sums sums_of(const struct moe_job *j, int thread)
+{
+    struct sums s = {.gate = cpu_scratch_of(j->s, thread)};
+    s.up = s.gate + COLS * QUANT_SLAB;
+    s.all = s.up + COLS * QUANT_SLAB;
+    s.slab = (uint8_t *)(s.all + (size_t)j->a->n * QUANT_SLAB);
+    return s;
+}
+
+static void up_task(void *arg, int task, int thread)
+{
+    const struct moe_job *j = arg;
+    const struct sums s = sums_of(j, thread);
+    int i = 0;
+    while (task >= j->task0[i + 1]) i++;
+    const struct batch *b = &j->batch[i];
+    const int64_t F = b->e.gate.ne[1], padded = b->e.down.ne[0];
+    const int r0 = (task - j->task0[i]) * QUANT_SLAB, n = (int)min_i64(QUANT_SLAB, F - r0);
+    for (int c = 0; c < b->n && r0 == 0 && padded > F; c++)
+        memset(b->mid + c * padded + F, 0, (size_t)(padded - F) * sizeof(float));
+    for (int c0 = 0; c0 < b->n; c0 += COLS) {
+        const int m = (int)min_i64(COLS, b->n - c0);
+        products(j, &b->e.gate, &b->gate_x, c0, m, r0, n, s.slab, s.gate);
+        products(j, &b->e.up, &b->up_x, c0, m, r0, n, s.slab, s.up);
+        for (int c = 0; c < m; c++)
+            cpu_of(j->s)->k->swiglu(n, s.gate + c * QUANT_SLAB, s.up + c * QUANT_SLAB, b->clamp,
+                                    b->weight ? b->weight[c0 + c] : 1, b->mid + (c0 + c) * padded + r0);
+    }
+}
+
+static void down_task(void *arg, int task, int thread)
+{
+    const struct moe_job *j = arg;
+    const struct sums s = sums_of(j, thread);
+    const int r0 = task * QUANT_SLAB, n = (int)min_i64(QUANT_SLAB, j->D - r0);
+    memset(s.all, 0, (size_t)j->a->n * QUANT_SLAB * sizeof(float));
+    for (int i = 0; i < j->n_batches; i++) {
+        const struct batch *b = &j->batch[i];
+        for (int c0 = 0; c0 < b->n; c0 += COLS) {
+            const int m = (int)min_i64(COLS, b->n - c0);
+            products(j, &b->e.down, &b->mid_x, c0, m, r0, n, s.slab, s.gate);
+            for (int c = 0; c < m; c++)
+                cpu_of(j->s)->k->add(n, s.gate + c * QUANT_SLAB,
+                                     s.all + (b->row ? b->row[c0 + c] : c0 + c) * QUANT_SLAB);
+        }
+    }
+    for (int i = 0; i < j->a->n; i++)
+        memcpy(buf_floats(j->a->out, i) + r0, s.all + i * QUANT_SLAB, (size_t)n * sizeof(float));
+}
+
+void moe_slabs_up(struct moe_job *j)
+{
+    run_panels(j, false, j->D);
+    j->task0[0] = 0;
+    for (int i = 0; i < j->n_batches; i++)
+        j->task0[i + 1] = j->task0[i] + (int)((j->batch[i].e.gate.ne[1] + QUANT_SLAB - 1) / QUANT_SLAB);
+    cpu_tasks(j->s, up_task, j, j->task0[j->n_batches]);
+}
+
+void moe_slabs_down(struct moe_job *j)
+{
+    run_panels(j, true, 4 * j->batch[0].e.down.ne[0]);
+    cpu_tasks(j->s, down_task, j, (j->D + QUANT_SLAB - 1) / QUANT_SLAB);
+}

@@ -1,0 +1,69 @@
+/* Panels of activation rows (quant.h): a quad of codes, a sum or a scale of every row side by side. */
+#include <string.h>
+#include "quant/quant_internal.h"
+
+/* 4 bytes of n rows, each at its place, side by side; returns what follows. */
+static inline uint8_t *put(const uint8_t *const *x, size_t at, int n, uint8_t *to)
+{
+    for (int c = 0; c < n; c++, to += 4) memcpy(to, x[c] + at, 4);
+    return to;
+}
+
+static inline void pack_32(int k, const uint8_t *const *x, int n, uint8_t *to)
+{
+    const size_t d = (size_t)k, offset = d + (size_t)k / 32 * 4;
+    for (size_t b = 0; b < (size_t)k / 32; b++) {
+        for (size_t j = 0; j < 8; j++) to = put(x, 32 * b + 4 * j, n, to);
+        to = put(x, offset + 4 * b, n, to);
+        to = put(x, d + 4 * b, n, to);
+    }
+}
+
+void quant_pack_32(int k, const uint8_t *const *x, int n, uint8_t *panel)
+{
+    if (n == QUANT_PANEL)
+        pack_32(k, x, QUANT_PANEL, panel);
+    else
+        pack_32(k, x, n, panel);
+}
+
+/* Minus `high` times the sums of `each` groups of 16 of a block. */
+static inline uint8_t *put_high(const uint8_t *const *x, size_t at, int n, int high, int each, uint8_t *to)
+{
+    for (int i = 0; i < 16; i += each)
+        for (int c = 0; c < n; c++, to += 4) {
+            int32_t sum = 0;
+            for (int g = i; g < i + each; g++) {
+                int16_t v;
+                memcpy(&v, x[c] + at + 2 * (size_t)g, sizeof v);
+                sum -= high * v;
+            }
+            memcpy(to, &sum, 4);
+        }
+    return to;
+}
+
+/* high 0: pairs of sums. */
+static inline void pack_256(int k, const uint8_t *const *x, int n, int high, int each, uint8_t *to)
+{
+    const size_t d = (size_t)k, bsums = d + (size_t)k / 256 * 4;
+    for (size_t b = 0; b < (size_t)k / 256; b++) {
+        for (size_t j = 0; j < 64; j++) to = put(x, 256 * b + 4 * j, n, to);
+        if (high) to = put_high(x, bsums + 32 * b, n, high, each, to);
+        for (size_t i = 0; !high && i < 8; i++) to = put(x, bsums + 32 * b + 4 * i, n, to);
+        to = put(x, d + 4 * b, n, to);
+    }
+}
+
+#define PACK_256(name, high, each)                                                                                     \
+    void name(int k, const uint8_t *const *x, int n, uint8_t *panel)                                                   \
+    {                                                                                                                  \
+        if (n == QUANT_PANEL)                                                                                          \
+            pack_256(k, x, QUANT_PANEL, high, each, panel);                                                            \
+        else                                                                                                           \
+            pack_256(k, x, n, high, each, panel);                                                                      \
+    }
+
+PACK_256(quant_pack_pairs, 0, 1)
+PACK_256(quant_pack_high_32, IQ2_OFFSET, 2)
+PACK_256(quant_pack_high_16, Q6_OFFSET, 1)
