@@ -241,7 +241,8 @@ static void attention_tiles(void **state)
             fill(acc, HEADS * WIDTH, 1);
             memcpy(want, acc, sizeof acc);
             for (int h = 0; h < PAD; h++) max[h] = 0.5f;
-            const struct cpu_scores c = {row, n, WIDTH, q, HEADS, WIDTH};
+            const struct cpu_scores c = {
+                .row = row, .n_rows = n, .width = WIDTH, .q = q, .n_heads = HEADS, .q_stride = WIDTH};
             sets[s]->attention_scores(&c, 0.03f, z, PAD, max);
             for (int h = 0; h < HEADS; h++) {
                 float top = 0.5f, tile = 0, zz[ROWS], e[ROWS];
@@ -268,6 +269,65 @@ static void attention_tiles(void **state)
             sets[s]->attention_sum(n, row, WIDTH, HEADS, z, PAD, acc);
             assert_memory_equal(acc, want, sizeof want);
         }
+}
+
+/* Index scores against the definition, of floats and of halves as they lie; what is not a number counts as 0. */
+static void index_scores(void **state)
+{
+    enum { ROWS = 21, HEADS = 9, MOST = 1056 };
+    static float rows[ROWS * MOST], q[HEADS * MOST];
+    static uint8_t halves[ROWS * (2 * MOST + 6)];
+    static const int widths[] = {16, 32, 128, 1024, 1056};
+    const float *row[ROWS];
+    float w[HEADS], got[ROWS];
+    fill(q, HEADS * MOST, 1);
+    fill(w, HEADS, 1);
+    for (int i = 0; i < 5 * HEADS * ROWS * n_sets; i++) {
+        const int width = widths[i % 5], heads = 1 + i / 5 % HEADS, n = 1 + i / 5 / HEADS % ROWS;
+        const size_t stride = 2 * (size_t)width + 6;
+        fill(rows, n * width, 1);
+        for (int j = 0; j < n * width; j++) {
+            const uint16_t h = i % 7 == 1 && j % 50 == 3 ? 0x7e00 : f32_to_f16(rows[j]);
+            rows[j] = f16_to_f32(h);
+            memcpy(halves + j / width * stride + 2 * (j % width), &h, 2);
+        }
+        for (int j = 0; j < n; j++) row[j] = rows + j * width;
+        struct cpu_scores c = {
+            .row = row, .n_rows = n, .width = width, .q = q, .n_heads = heads, .q_stride = (size_t)width};
+        for (int both = 0; both < (width <= 1024 ? 2 : 1); both++) {
+            if (both) c.row = NULL, c.halves = halves, c.halves_stride = stride;
+            sets[i % n_sets]->index_scores(&c, w, got);
+            for (int j = 0; j < n; j++) {
+                float want = 0;
+                for (int h = 0; h < heads; h++) {
+                    const float dot = lanes16(width, q + h * width, row[j]);
+                    want = want + w[h] * (dot > 0 ? dot : 0);
+                }
+                assert_memory_equal(&got[j], &want, sizeof want);
+            }
+        }
+    }
+}
+
+static void places_above(void **state)
+{
+    float x[70];
+    int32_t got[71];
+    for (int i = 0; i < 70; i++) x[i] = (float)(random_bits() % 16) - 8;
+    x[5] = x[20] = NAN, x[21] = INFINITY, x[40] = -INFINITY, x[41] = -0.0f;
+    for (int s = 0; s < n_sets; s++)
+        for (int n = 0; n <= 70; n++)
+            for (int b = -9; b <= 9; b++) {
+                const float least = b < -8 ? -INFINITY : (float)b;
+                const int found = sets[s]->above(n, x, least, 1000, got);
+                int want = 0;
+                for (int i = 0; i < n; i++) {
+                    if (!(x[i] > least)) continue;
+                    assert_true(want < found);
+                    assert_int_equal(got[want++], 1000 + i);
+                }
+                assert_int_equal(found, want);
+            }
 }
 
 static void hadamard_is_orthogonal(void **state)
@@ -317,7 +377,8 @@ static size_t run_all(const struct cpu_kernels *k, float *out)
     memcpy(to, x, 3 * sizeof y);
     k->hc_expand(3, g, g + 3, y, to, W), to += 3 * W;
     k->pool_window(N_ROWS, row, score, W, to), to += W;
-    const struct cpu_scores s = {row, N_ROWS, 1056, x + W, HEADS, W};
+    const struct cpu_scores s = {
+        .row = row, .n_rows = N_ROWS, .width = 1056, .q = x + W, .n_heads = HEADS, .q_stride = W};
     k->index_scores(&s, g, to), to += N_ROWS;
     memset(to, 0, (size_t)(N_ROWS + 3) * PAD * sizeof *to);
     float *const z = to, *const max = to + N_ROWS * PAD, *const sum = max + PAD;
@@ -375,11 +436,18 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exp_is_accurate),          cmocka_unit_test(exp_at_the_ends),
-        cmocka_unit_test(sigmoid_is_accurate),      cmocka_unit_test(place_does_not_matter),
-        cmocka_unit_test(rows_encode_like_scalars), cmocka_unit_test(rows_decode_like_scalars),
-        cmocka_unit_test(dot_is_lanes16),           cmocka_unit_test(attention_tiles),
-        cmocka_unit_test(hadamard_is_orthogonal),   cmocka_unit_test(same_on_every_processor),
+        cmocka_unit_test(exp_is_accurate),
+        cmocka_unit_test(exp_at_the_ends),
+        cmocka_unit_test(sigmoid_is_accurate),
+        cmocka_unit_test(place_does_not_matter),
+        cmocka_unit_test(rows_encode_like_scalars),
+        cmocka_unit_test(rows_decode_like_scalars),
+        cmocka_unit_test(dot_is_lanes16),
+        cmocka_unit_test(attention_tiles),
+        cmocka_unit_test(index_scores),
+        cmocka_unit_test(places_above),
+        cmocka_unit_test(hadamard_is_orthogonal),
+        cmocka_unit_test(same_on_every_processor),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -7,9 +7,12 @@
 enum { CPU_TILE = 64 };        /* rows of a tile of "stripes" */
 enum { CPU_MAX_STREAMS = 64 }; /* hyper-connection streams that hc_expand can take */
 
-/* Visible rows of a query in tiles; rows are decoded and padded with zeros to width (a multiple of 16). */
+/* Visible rows of a query in tiles; rows are decoded and padded with zeros to width (a multiple of 16), or, for
+ * index_scores, halves as a store has them. */
 struct cpu_scores {
-    const float *const *row; /* [n_rows] */
+    const float *const *row; /* [n_rows]; NULL: halves */
+    const uint8_t *halves;   /* rows halves_stride bytes apart, of at most 1,024; NULL: row */
+    size_t halves_stride;
     int n_rows, width;
     const float *q; /* heads, q_stride floats apart, padded like the rows */
     int n_heads;
@@ -47,6 +50,8 @@ struct cpu_kernels {
     void (*pool_window)(int n_rows, const float *const *kv, const float *const *score, int width, float *out);
     /* out[j] = sum over heads of w[h] * max(0, q_h . row_j) */
     void (*index_scores)(const struct cpu_scores *s, const float *w, float *out);
+    /* Places of scores above `least`, ascending, first for score[0]; their number. index: room for n + 1. */
+    int (*above)(int n, const float *score, float least, int32_t first, int32_t *index);
     /* z[j*z_stride + h] = (q_h . row_j) * scale; max[h] = max(max[h], z) */
     void (*attention_scores)(const struct cpu_scores *s, float scale, float *z, int z_stride, float *max);
     /* One tile, in place: z = exp(z - max); sum[h] += the tile's sum. */

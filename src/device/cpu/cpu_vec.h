@@ -110,6 +110,15 @@ V8_INLINE v8r v8r_fma(v8r a, v8r b, v8r c)
     return (v8r){{vfmaq_f32(c.half[0], a.half[0], b.half[0]), vfmaq_f32(c.half[1], a.half[1], b.half[1])}};
 }
 
+#define v8r_fma_at(p, b, c) v8r_fma(v8r_load(p), b, c)
+
+V8_INLINE v8r v8r_of(v8f a)
+{
+    v8r v;
+    memcpy(&v, &a, sizeof v);
+    return v;
+}
+
 V8_INLINE v8r v8r_add(v8r a, v8r b)
 {
     return (v8r){{vaddq_f32(a.half[0], b.half[0]), vaddq_f32(a.half[1], b.half[1])}};
@@ -130,11 +139,13 @@ V8_INLINE float32x4_t v8_half(v8f a, int i)
 }
 #else
 typedef v8f v8r;
-#define v8r_load(p)      v8_keep(v8_load(p))
-#define v8r_set(x)       v8_set(x)
-#define v8r_fma(a, b, c) v8_fma(a, b, c)
-#define v8r_add(a, b)    ((a) + (b))
-#define v8r_value(a)     (a)
+#define v8r_load(p)         v8_keep(v8_load(p))
+#define v8r_of(a)           (a)
+#define v8r_set(x)          v8_set(x)
+#define v8r_fma(a, b, c)    v8_fma(a, b, c)
+#define v8r_fma_at(p, b, c) v8_fma(v8_load(p), b, c) /* p stays in memory, as an operand */
+#define v8r_add(a, b)       ((a) + (b))
+#define v8r_value(a)        (a)
 #endif
 
 /* a*b + c, rounded once. */
@@ -182,6 +193,24 @@ V8_INLINE v8i v8_from_halves(const uint8_t *p, int n)
 #endif
 }
 
+/* Floats of halves. */
+V8_INLINE v8f v8_half_values(v8i h)
+{
+    const v8i special = ((h & 0x7c00) == 0x7c00) & 0x7f800000;
+    const v8f magnitude = (v8f)((h & 0x7fff) << 13) * v8_set(0x1p112f);
+    return (v8f)((v8i)magnitude | special | (h & 0x8000) << 16);
+}
+
+/* Eight halves at p as floats. */
+V8_INLINE v8f v8_load_halves(const uint8_t *p)
+{
+#ifdef __F16C__
+    return (v8f)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
+#else
+    return v8_half_values(v8_from_halves(p, 8));
+#endif
+}
+
 V8_INLINE void v8_to_bytes(uint8_t *p, v8i a, int n)
 {
     uint8_t t[8];
@@ -214,6 +243,25 @@ V8_INLINE float v8_sum(v8f a)
     const v8f t = a + v8_shuffle(a, 4, 5, 6, 7, 4, 5, 6, 7);
     const v8f u = t + v8_shuffle(t, 2, 3, 2, 3, 2, 3, 2, 3);
     return u[0] + u[1];
+}
+
+/* The first step of that tree for two vectors: a's four sums, then b's. */
+V8_INLINE v8f v8_fold(v8f a, v8f b)
+{
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
+           __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+}
+
+/* The others, of s[i] = v8_fold(a[i], a[i+4]); lane i of the result: v8_sum(a[i]). */
+V8_INLINE v8f v8_sum8_folded(const v8f s[4])
+{
+    const v8f p = __builtin_shufflevector(s[0], s[2], 0, 1, 8, 9, 4, 5, 12, 13) +
+                  __builtin_shufflevector(s[0], s[2], 2, 3, 10, 11, 6, 7, 14, 15);
+    const v8f q = __builtin_shufflevector(s[1], s[3], 0, 1, 8, 9, 4, 5, 12, 13) +
+                  __builtin_shufflevector(s[1], s[3], 2, 3, 10, 11, 6, 7, 14, 15);
+    /* p: two sums each of a0 a2 | a4 a6; q: of a1 a3 | a5 a7 */
+    return __builtin_shufflevector(p, q, 0, 8, 2, 10, 4, 12, 6, 14) +
+           __builtin_shufflevector(p, q, 1, 9, 3, 11, 5, 13, 7, 15);
 }
 
 /* Lane i of the result: v8_sum(s[i]). */
