@@ -86,12 +86,21 @@ struct ds4_memory_plan {
     uint64_t session;     /* per session of ctx tokens, anchors apart */
     uint64_t anchors;     /* per session */
     uint64_t total, available;
-    uint64_t active; /* of the weights: what decoding one token reads */
+    uint64_t active; /* of the weights: what decoding the last token of ctx reads */
     int sessions, ctx;
 };
 void ds4_engine_plan(const ds4_engine *g, struct ds4_memory_plan *plan);
 /* What it would be with sessions of another context. */
 void ds4_engine_plan_for(const ds4_engine *g, int ctx, struct ds4_memory_plan *plan);
+/* What tokens at positions [from, to) cost at least, however they are computed; 0 <= from < to. weights: bytes that
+ * decoding one of them reads. The others are multiply-adds of one of them on average, the head (the logits) apart: with
+ * weights in blocks of integers, with float weights, and with its history (attention, scores of an index, the state of
+ * a recurrence). */
+struct ds4_cost {
+    uint64_t weights;
+    double int8, f32, attention;
+};
+void ds4_engine_cost(const ds4_engine *g, int from, int to, struct ds4_cost *cost);
 /* Text of ds4 --inspect: dialect report, shape, plan. Valid until the engine closes. */
 const char *ds4_engine_report(const ds4_engine *g);
 

@@ -105,17 +105,30 @@ static int measure_machine(const struct bench *b, struct ds4_error *e)
     return machine_measure(b->machine, &err) ? failure_of(e, &err) : 0;
 }
 
-/* Decoding one token reads the active weights at least once, whatever else it does. */
-static void say_share(const struct bench *b, const struct bench_row *row)
+/* Products of every kind at the speed of nothing but such products. */
+static void say_prefill(const struct bench *b, const struct bench_row *row)
 {
-    struct ds4_memory_plan plan;
-    ds4_engine_plan(b->engine, &plan);
-    fprintf(stderr, "ds4-bench: ctx %d: prefill %.2f t/s", row->ctx_tokens, row->prefill_tps);
-    if (row->gen_tokens)
-        fprintf(stderr, ", decode %.2f t/s: %.3f GB of weights a step, %.1f %% of the memory's speed", row->gen_tps,
-                (double)plan.active * 1e-9,
-                100 * row->gen_tps / b->o->sessions * (double)plan.active / b->machine->read.most);
-    fputc('\n', stderr);
+    const struct machine_speed *const peak = b->machine->peak;
+    struct ds4_cost c;
+    ds4_engine_cost(b->engine, row->ctx_tokens - row->prefill_tokens, row->ctx_tokens, &c);
+    const double least = c.int8 / peak[PEAK_INT8].most + (c.f32 + c.attention) / peak[PEAK_F32].most;
+    fprintf(stderr,
+            "ds4-bench: ctx %d: prefill %.2f t/s, %.1f %% of the processors' speed: a token takes %.4f int8, %.4f f32 "
+            "and %.4f attention (thousand million multiply-adds), at the peaks %.3f ms\n",
+            row->ctx_tokens, row->prefill_tps, 100 * row->prefill_tps * least, c.int8 * 1e-9, c.f32 * 1e-9,
+            c.attention * 1e-9, least * 1e3);
+}
+
+/* Decoding one token reads the active weights at least once, whatever else it does. */
+static void say_decode(const struct bench *b, const struct bench_row *row)
+{
+    struct ds4_cost c;
+    const int n = b->o->n_tokens;
+    ds4_engine_cost(b->engine, row->ctx_tokens, row->ctx_tokens + n, &c);
+    fprintf(stderr,
+            "ds4-bench: ctx %d: decode %.2f t/s, %.1f %% of the memory's speed: a step reads %.3f GB of weights\n",
+            row->ctx_tokens, row->gen_tps,
+            100 * row->gen_tps / b->o->sessions * (double)c.weights / b->machine->read.most, (double)c.weights * 1e-9);
 }
 
 static int measure_frontier(const struct bench *b, ds4_session *s, int frontier, struct bench_rows *rows,
@@ -130,7 +143,8 @@ static int measure_frontier(const struct bench *b, ds4_session *s, int frontier,
     row.kvcache_bytes = ds4_session_bytes(s);
     bench_rows_add(rows, &row);
     bench_row_print(b->csv, &row);
-    say_share(b, &row);
+    say_prefill(b, &row);
+    if (row.gen_tokens) say_decode(b, &row);
     return 0;
 }
 

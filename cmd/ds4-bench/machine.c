@@ -4,6 +4,8 @@
 
 enum { READ_BYTES = 1 << 30 };
 
+static const double LEAST_SCALING = 1.9;
+
 int machine_open(struct machine *m, const char *model_file, int threads, const char *isa, struct err *e)
 {
     *m = (struct machine){.isa = QUANT_SCALAR};
@@ -11,6 +13,7 @@ int machine_open(struct machine *m, const char *model_file, int threads, const c
         if (isa && !strcmp(quant_isa_name((enum quant_isa)i), isa)) m->isa = (enum quant_isa)i;
     int rc = file_map_open(model_file, &m->weights, e);
     if (!rc) rc = pool_create(threads, &m->pool, e);
+    for (int i = 0; i < 2 && !rc && threads > 1; i++) rc = pool_create(i + 1, &m->apart[i], e);
     if (rc) machine_close(m);
     return rc;
 }
@@ -18,6 +21,7 @@ int machine_open(struct machine *m, const char *model_file, int threads, const c
 void machine_close(struct machine *m)
 {
     pool_free(m->pool);
+    for (int i = 0; i < 2; i++) pool_free(m->apart[i]);
     file_map_close(m->weights);
     *m = (struct machine){0};
 }
@@ -36,6 +40,16 @@ static int measure_weights(const struct machine *m, double *v, struct err *e)
     return measure_reading(m->pool, file_map_data(m->weights) + from, n, v, e);
 }
 
+/* Threads that share nothing: what is missing at 2 was taken by another program, or by a core that both are on. */
+static int measure_scaling(const struct machine *m, double *v, struct err *e)
+{
+    double one = 0, two = 0;
+    int rc = measure_peak(m->apart[0], m->isa, PEAK_F32, &one, e);
+    if (!rc) rc = measure_peak(m->apart[1], m->isa, PEAK_F32, &two, e);
+    *v = one > 0 ? two / one : 0;
+    return rc;
+}
+
 int machine_measure(struct machine *m, struct err *e)
 {
     double v;
@@ -45,6 +59,8 @@ int machine_measure(struct machine *m, struct err *e)
         rc = measure_peak(m->pool, m->isa, (enum peak_kind)k, &v, e);
         if (!rc) take(m, &m->peak[k], v);
     }
+    if (!rc && m->apart[1]) rc = measure_scaling(m, &v, e);
+    if (!rc && m->apart[1]) take(m, &m->scaling, v);
     if (!rc) m->n++;
     return rc;
 }
@@ -55,8 +71,15 @@ void machine_print(FILE *out, const struct machine *m)
     sysinfo_read("", &s);
     fprintf(out,
             "machine: %d threads on %d cores, %s; memory read %.2f GB/s (%.2f to %.2f in %d measurements); peaks in "
-            "thousand million multiply-adds/s: int8 %.1f (from %.1f), f32 %.1f (from %.1f)\n",
+            "thousand million multiply-adds/s: int8 %.1f (from %.1f), f32 %.1f (from %.1f)",
             pool_threads(m->pool), s.cores ? s.cores : s.processors, quant_isa_name(m->isa), m->read.most * 1e-9,
             m->read.least * 1e-9, m->read.most * 1e-9, m->n, m->peak[PEAK_INT8].most * 1e-9,
             m->peak[PEAK_INT8].least * 1e-9, m->peak[PEAK_F32].most * 1e-9, m->peak[PEAK_F32].least * 1e-9);
+    if (m->apart[1]) fprintf(out, "; two threads do %.2f of one (from %.2f)", m->scaling.most, m->scaling.least);
+    fputc('\n', out);
+    if (m->apart[1] && m->scaling.most < LEAST_SCALING)
+        fprintf(out,
+                "machine: WARNING: two threads do less than %.1f of one: other programs are at work, or both are on "
+                "one core\n",
+                LEAST_SCALING);
 }

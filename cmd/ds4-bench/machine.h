@@ -16,13 +16,15 @@ struct machine {
     enum quant_isa isa;
     int n; /* measurements */
     struct machine_speed read, peak[PEAK_KINDS];
+    struct pool *apart[2];        /* of one and of two threads; NULL where the engine has one only */
+    struct machine_speed scaling; /* what two threads multiply, of what one does */
 };
 
 /* threads, isa: those of the engine. */
 int machine_open(struct machine *m, const char *model_file, int threads, const char *isa, struct err *e);
 void machine_close(struct machine *m);
 int machine_measure(struct machine *m, struct err *e); /* about a second */
-/* The line "machine: ...". */
+/* The line "machine: ...", and a warning behind it where two threads are in each other's way. */
 void machine_print(FILE *out, const struct machine *m);
 
 #endif

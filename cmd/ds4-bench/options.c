@@ -43,8 +43,10 @@ static const struct help_section measure_section = {
     .text =
         "At each length of the context the new part of the text is read (prefill), then tokens are decoded, whose "
         "history is dropped again. Before and between, the machine itself is measured: what its threads read from the "
-        "memory that holds the model, and multiply without any memory. Other programs that run meanwhile make all of "
-        "it slower; the line `machine' says how far its measurements lie apart.",
+        "memory that holds the model, and multiply without any memory. For each length a line says which share of that "
+        "the model's own products and weights were. Other programs that run meanwhile make all of "
+        "it slower; the line `machine' says how far its measurements lie apart, and how much more than one thread two "
+        "do.",
     HELP_ROWS(measure_rows)};
 
 static const struct help_section result_section = {

@@ -50,7 +50,6 @@ static void weight_bytes(const struct ds4_engine *g, struct ds4_memory_plan *p)
         *(v->file < 0 ? &p->weights_own : &p->weights) += tensor_view_bytes(v);
         if (v->ne[2] == 1) p->weights_own += g->dev->op->mat_bytes(g->dev, v);
     }
-    p->active = g->canonical ? g->family->active_bytes(g->model, g->canonical) : 0;
 }
 
 int engine_quant_bits(const struct ds4_engine *g)
@@ -148,11 +147,21 @@ static bool fits(const struct ds4_memory_plan *p)
 /* Everything in it that depends on the context. */
 static void plan_context(const struct ds4_engine *g, int ctx, struct ds4_memory_plan *p)
 {
+    struct ds4_cost last;
+    ds4_engine_cost(g, ctx - 1, ctx, &last);
     p->ctx = ctx;
+    p->active = last.weights;
     p->scratch = buffer_bytes(g, p->sessions) + work_bytes(g, ctx);
     p->session = engine_session_bytes(g, ctx);
     p->anchors = g->anchor_bytes;
     p->total = base_bytes(g, ctx) + (uint64_t)p->sessions * (p->session + p->anchors);
+}
+
+void ds4_engine_cost(const ds4_engine *g, int from, int to, struct ds4_cost *cost)
+{
+    struct family_cost c = {0};
+    if (g->canonical) g->family->cost(g->model, g->canonical, from, to, &c);
+    *cost = (struct ds4_cost){.weights = c.bytes, .int8 = c.int8, .f32 = c.f32, .attention = c.attention};
 }
 
 void ds4_engine_plan_for(const ds4_engine *g, int ctx, struct ds4_memory_plan *plan)

@@ -52,6 +52,15 @@ struct guess {
     struct dev_buf *logits; /* row 0 */
 };
 
+/* What a row costs at least, however it is computed. bytes: of the weights that decoding one row reads, the head
+ * included; of the routed experts those it is sent to, of tables by token one row. Products are multiply-adds of an
+ * average row, without the head, which few rows of a prompt have: with weights in blocks of integers, with float
+ * weights, and with what the row sees of its history (attention, the scores of an index, the state of a recurrence). */
+struct family_cost {
+    uint64_t bytes;
+    double int8, f32, attention;
+};
+
 struct family {
     const char *name;
 
@@ -62,9 +71,8 @@ struct family {
     int (*n_layers)(const void *model);
     int (*n_vocab)(const void *model);
     void (*describe)(const void *model, struct str *out); /* shape, for --inspect */
-    /* Bytes of the weights that decoding one token reads: of the routed experts those it is sent to, of tables by token
-     * one row. */
-    uint64_t (*active_bytes)(const void *model, const struct canonical *c);
+    /* Of rows at positions [from, to) of a session, 0 <= from < to. */
+    void (*cost)(const void *model, const struct canonical *c, int from, int to, struct family_cost *cost);
 
     /* Parts of the carry for n_rows rows; returns their number, at most CARRY_PARTS. Part 0 is what TAP_LAYER_OUT
      * shows. */

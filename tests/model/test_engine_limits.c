@@ -15,6 +15,7 @@
 #include "../support/dialect_forms.h"
 #include "../support/temp_files.h"
 #include "../support/synth_model.h"
+#include "../support/synth_qwen38.h"
 #include "base/clock.h"
 #include "engine/engine_internal.h"
 #include "gguf/gguf.h"
@@ -371,6 +372,31 @@ static void test_active_weights(void **state)
     }
 }
 
+/* Multiply-adds of a Qwen3.8 token, by the letters of its shape: of the matrices that it passes, and of its history. */
+static void test_cost_of_qwen(void **state)
+{
+    struct synth_qwen38 s = synth_qwen38_tiny();
+    s.rho = 32, s.Hi = 8, s.B = 32; /* as the kit's model */
+    const double E = s.E, hcE = s.hc * E, vd = s.Hv * s.Dl, cd = 2 * s.Hk * s.Dl + vd, heads = s.H * s.D;
+    const double every = 2 * (2 * hcE * s.rho + hcE * s.hc) + E * s.NE + s.K * 3 * E * s.F + 3 * E * s.Fs;
+    const double net = E * cd + E * vd + 2 * E * s.Hv + vd * E;
+    const double attention = E * 2 * heads + 2 * E * s.Hkv * s.D + heads * E + E * s.Di, index = E * s.Hi * s.Di;
+    const int nets = s.L - s.L / s.I, kept = s.B / s.q, pos = 100 * s.q; /* sees 100 blocks and itself */
+    const struct ds4_options o = kit_options(KIT_QWEN);
+    struct ds4_cost c;
+    ds4_engine *g = kit_open(&o);
+    assert_int_equal(nets, s.L - 1);
+    assert_true(kept < 100);
+    ds4_engine_cost(g, 0, 1, &c);
+    assert_true(c.int8 + c.f32 == s.L * every + nets * net + attention + E * hcE + E * E);
+    assert_true(c.f32 >= s.L * E * s.NE && c.int8 > c.f32);
+    assert_true(c.attention == nets * 3 * vd * s.Dl + 2 * heads);
+    ds4_engine_cost(g, pos, pos + 1, &c);
+    assert_true(c.int8 + c.f32 == s.L * every + nets * net + attention + index + E * hcE + E * E);
+    assert_true(c.attention == nets * 3 * vd * s.Dl + 2 * heads * (kept * s.q + 1) + 100 * s.Hi * s.Di);
+    ds4_engine_close(g);
+}
+
 /* What is really taken, with all sessions full, stays within the plan, and the plan is not made up. */
 static void test_plan_holds(void **state)
 {
@@ -596,12 +622,19 @@ static void test_log_of_load(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cancel_prefill), cmocka_unit_test(test_cancel_at_every_layer),
-        cmocka_unit_test(test_cancel_waiting), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_memory),         cmocka_unit_test(test_active_weights),
-        cmocka_unit_test(test_plan_holds),     cmocka_unit_test(test_options),
-        cmocka_unit_test(test_arguments),      cmocka_unit_test(test_info),
-        cmocka_unit_test(test_text),           cmocka_unit_test(test_log),
+        cmocka_unit_test(test_cancel_prefill),
+        cmocka_unit_test(test_cancel_at_every_layer),
+        cmocka_unit_test(test_cancel_waiting),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_active_weights),
+        cmocka_unit_test(test_cost_of_qwen),
+        cmocka_unit_test(test_plan_holds),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_info),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_log),
         cmocka_unit_test(test_log_of_load),
     };
     return cmocka_run_group_tests(tests, NULL, kit_teardown);

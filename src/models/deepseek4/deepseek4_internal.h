@@ -89,7 +89,7 @@ struct deepseek4_model {
 
 int deepseek4_weights_bind(const struct canonical *c, struct deepseek4_model *m, struct err *e);
 void deepseek4_weights_free(struct deepseek4_model *m);
-uint64_t deepseek4_active_bytes(const void *model, const struct canonical *c);
+void deepseek4_cost(const void *model, const struct canonical *c, int from, int to, struct family_cost *cost);
 
 /* ---------------------------------------------------------------- scratch: rows of one layer call, T = most rows */
 

@@ -186,36 +186,3 @@ void deepseek4_weights_free(struct deepseek4_model *m)
     mats_free(m->dev, v, 3);
     experts_close(m->experts);
 }
-
-/* ---------------------------------------------------------------- what a token reads */
-
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t n = strlen(name), k = strlen(end);
-    return n >= k && !strcmp(name + n - k, end);
-}
-
-/* Names are those that are bound above; other tensors (drafts) are not read. */
-static uint64_t active_bytes_of(const struct deepseek4_shape *s, const char *name, const struct tensor_view *v)
-{
-    const uint64_t bytes = tensor_view_bytes(v);
-    int l;
-    if (!strcmp(name, "token_embd.weight")) return bytes / (uint64_t)s->V;
-    if (!strncmp(name, "output", 6)) return bytes;
-    if (sscanf(name, "blk.%d.", &l) != 1 || l < 0 || l >= s->L) return 0;
-    if (ends_with(name, "_exps.weight")) return bytes / (uint64_t)s->layer[l].E * (uint64_t)s->layer[l].K;
-    if (ends_with(name, "_tid2eid.weight")) return bytes / (uint64_t)s->V;
-    return bytes;
-}
-
-uint64_t deepseek4_active_bytes(const void *model, const struct canonical *c)
-{
-    const struct deepseek4_model *m = model;
-    uint64_t sum = 0;
-    for (int i = 0; i < canonical_n_tensors(c); i++) {
-        const struct tensor_view *v;
-        const char *name = canonical_tensor_at(c, i, &v);
-        sum += active_bytes_of(&m->shape, name, v);
-    }
-    return sum;
-}

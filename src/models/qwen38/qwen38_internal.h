@@ -98,7 +98,7 @@ struct qwen38_model {
 
 int qwen38_weights_bind(const struct canonical *c, struct qwen38_model *m, struct err *e);
 void qwen38_weights_free(struct qwen38_model *m);
-uint64_t qwen38_active_bytes(const void *model, const struct canonical *c);
+void qwen38_cost(const void *model, const struct canonical *c, int from, int to, struct family_cost *cost);
 
 /* ---------------------------------------------------------------- scratch: rows of one layer call, T = most rows */
 

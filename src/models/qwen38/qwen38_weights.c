@@ -338,30 +338,3 @@ void qwen38_weights_free(struct qwen38_model *m)
     mem_free(d->shift_values);
     experts_close(m->experts);
 }
-
-/* ---------------------------------------------------------------- what a token reads */
-
-static uint64_t active_bytes_of(const struct qwen38_shape *s, bool tied, const char *name, const struct tensor_view *v)
-{
-    const uint64_t bytes = tensor_view_bytes(v);
-    int l;
-    if (!strcmp(name, "token_embd.weight")) return bytes / (uint64_t)s->V + (tied ? bytes : 0);
-    if (!strncmp(name, "output", 6)) return bytes;
-    if (sscanf(name, "blk.%d.", &l) != 1 || l < 0 || l >= s->L)
-        return v->ne[1] > 0 && !strncmp(name, "per_layer", 9) ? bytes / (uint64_t)v->ne[1] * (uint64_t)s->Np : 0;
-    if (strstr(name, "_exps.weight")) return bytes / (uint64_t)s->layer[l].NE * (uint64_t)s->layer[l].K;
-    return bytes;
-}
-
-uint64_t qwen38_active_bytes(const void *model, const struct canonical *c)
-{
-    const struct qwen38_model *m = model;
-    const bool tied = canonical_tensor(c, "output.weight") == NULL;
-    uint64_t sum = 0;
-    for (int i = 0; i < canonical_n_tensors(c); i++) {
-        const struct tensor_view *v;
-        const char *name = canonical_tensor_at(c, i, &v);
-        sum += active_bytes_of(&m->shape, tied, name, v);
-    }
-    return sum;
-}
