@@ -1,8 +1,9 @@
 /* Thread pool.
  *
- * `left` is the whole protocol: the number of tasks of the current job that nobody has taken. Whoever lowers it from k
- * to k-1 owns task n_tasks - k; the job's fields cannot change before that task is counted in `done`, because pool_run
- * waits for done == n_tasks. So a worker that wakes late finds left == 0 or takes a task of the job that is current.
+ * `left` is the whole protocol: the number of tasks of a part of the current job that nobody has taken. Whoever lowers
+ * it from k to k-1 owns task end - k; the job's fields cannot change before that task is counted in `done`, because
+ * pool_run waits for done == n_tasks. So a worker that wakes late finds left == 0 or takes a task of the job that is
+ * current. There is one part for each memory node; threads begin with their own.
  *
  * Sleeping is by two condition variables under one lock. Before a thread sleeps it says so (`sleepers`,
  * `caller_sleeps`) and looks again; who makes work or finishes looks at that afterwards (all sequentially consistent):
@@ -12,11 +13,14 @@
 #include "base/pool.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/sysinfo_internal.h"
+#include "base/topology.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#ifdef __linux__
+#include <sched.h>
+#endif
 
 /* Long enough to span the serial stretches between two ops of a step, short enough to cost nothing when idle. */
 enum { SPIN_NS = 50000, MAX_THREADS = 4096 };
@@ -24,12 +28,21 @@ enum { SPIN_NS = 50000, MAX_THREADS = 4096 };
 struct worker {
     pthread_t id;
     struct pool *pool;
-    int thread;
+    int thread, cpu; /* cpu -1: not bound */
+};
+
+/* A part of a job. */
+struct part {
+    _Alignas(64) atomic_int left;
+    int end; /* the task behind its last */
 };
 
 struct pool {
-    _Alignas(64) atomic_int left;
+    struct part *part; /* [n_nodes] */
+    int *node;         /* [n_threads] whose part a thread begins with */
+    int n_nodes;
     _Alignas(64) atomic_int done;
+    atomic_int active; /* threads from this on take no tasks */
     void (*fn)(void *arg, int task, int thread);
     void *arg;
     int n_tasks;
@@ -50,64 +63,75 @@ static void relax(void)
 #endif
 }
 
+/* Takes tasks of a part until none is left; returns how many. */
+static int take_part(struct pool *p, struct part *part, int thread)
+{
+    for (int mine = 0;; mine++) {
+        int left = atomic_load_explicit(&part->left, memory_order_relaxed);
+        while (left > 0 && !atomic_compare_exchange_weak(&part->left, &left, left - 1)) {
+        }
+        if (left <= 0) return mine;
+        p->fn(p->arg, part->end - left, thread);
+    }
+}
+
 /* Takes tasks until none is left; whoever counts the last ones wakes the caller. */
 static void take_tasks(struct pool *p, int thread)
 {
-    int mine = 0, n_tasks = 0;
-    for (;;) {
-        int left = atomic_load_explicit(&p->left, memory_order_relaxed);
-        while (left > 0 && !atomic_compare_exchange_weak(&p->left, &left, left - 1)) {
-        }
-        if (left <= 0) break;
-        n_tasks = p->n_tasks;
-        p->fn(p->arg, n_tasks - left, thread);
-        mine++;
-    }
-    /* With mine > 0 the job is still open here; after the addition it may be over. */
-    if (!mine || atomic_fetch_add(&p->done, mine) + mine < n_tasks || !atomic_load(&p->caller_sleeps)) return;
+    int mine = 0;
+    if (thread >= atomic_load(&p->active)) return;
+    for (int k = 0; k < p->n_nodes; k++) mine += take_part(p, &p->part[(p->node[thread] + k) % p->n_nodes], thread);
+    if (!mine) return;
+    /* The job is still open here; after the addition it may be over. */
+    const int n_tasks = p->n_tasks;
+    if (atomic_fetch_add(&p->done, mine) + mine < n_tasks || !atomic_load(&p->caller_sleeps)) return;
     pthread_mutex_lock(&p->lock);
     pthread_cond_signal(&p->finished);
     pthread_mutex_unlock(&p->lock);
 }
 
-static bool have_work(struct pool *p)
+static bool have_work(struct pool *p, int thread)
 {
-    return atomic_load(&p->left) > 0 || atomic_load(&p->quit);
+    if (atomic_load(&p->quit)) return true;
+    if (thread >= atomic_load(&p->active)) return false;
+    for (int k = 0; k < p->n_nodes; k++)
+        if (atomic_load(&p->part[k].left) > 0) return true;
+    return false;
 }
 
-static bool job_done(struct pool *p)
+static bool job_done(struct pool *p, int thread)
 {
     return atomic_load(&p->done) == p->n_tasks;
 }
 
-static bool spin_until(struct pool *p, bool (*ready)(struct pool *))
+static bool spin_until(struct pool *p, int thread, bool (*ready)(struct pool *, int thread))
 {
     const uint64_t end = clock_ns() + SPIN_NS;
     do {
         for (int i = 0; i < 32; i++) {
-            if (ready(p)) return true;
+            if (ready(p, thread)) return true;
             relax();
         }
     } while (clock_ns() < end);
     return false;
 }
 
-static void wait_for_work(struct pool *p)
+static void wait_for_work(struct pool *p, int thread)
 {
-    if (spin_until(p, have_work)) return;
+    if (spin_until(p, thread, have_work)) return;
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->sleepers, 1);
-    while (!have_work(p)) pthread_cond_wait(&p->work, &p->lock);
+    while (!have_work(p, thread)) pthread_cond_wait(&p->work, &p->lock);
     atomic_fetch_sub(&p->sleepers, 1);
     pthread_mutex_unlock(&p->lock);
 }
 
 static void wait_for_job(struct pool *p)
 {
-    if (spin_until(p, job_done)) return;
+    if (spin_until(p, 0, job_done)) return;
     pthread_mutex_lock(&p->lock);
     atomic_store(&p->caller_sleeps, true);
-    while (!job_done(p)) pthread_cond_wait(&p->finished, &p->lock);
+    while (!job_done(p, 0)) pthread_cond_wait(&p->finished, &p->lock);
     atomic_store(&p->caller_sleeps, false);
     pthread_mutex_unlock(&p->lock);
 }
@@ -120,20 +144,34 @@ static void wake_workers(struct pool *p)
     pthread_mutex_unlock(&p->lock);
 }
 
+/* The calling thread; where that is refused the system goes on moving it. */
+static void bind_to(int cpu)
+{
+#ifdef __linux__
+    cpu_set_t *set = cpu >= 0 ? CPU_ALLOC(cpu + 1) : NULL;
+    if (!set) return;
+    CPU_ZERO_S(CPU_ALLOC_SIZE(cpu + 1), set);
+    CPU_SET_S(cpu, CPU_ALLOC_SIZE(cpu + 1), set);
+    sched_setaffinity(0, CPU_ALLOC_SIZE(cpu + 1), set);
+    CPU_FREE(set);
+#endif
+}
+
 static void *worker_main(void *arg)
 {
     const struct worker *w = arg;
     struct pool *p = w->pool;
+    bind_to(w->cpu);
     while (!atomic_load(&p->quit)) {
         take_tasks(p, w->thread);
-        wait_for_work(p);
+        wait_for_work(p, w->thread);
     }
     return NULL;
 }
 
 void pool_run(struct pool *p, void (*fn)(void *arg, int task, int thread), void *arg, int n_tasks)
 {
-    if (p->n_threads == 1 || n_tasks <= 1) {
+    if (atomic_load(&p->active) == 1 || n_tasks <= 1) {
         for (int t = 0; t < n_tasks; t++) fn(arg, t, 0);
         return;
     }
@@ -141,7 +179,12 @@ void pool_run(struct pool *p, void (*fn)(void *arg, int task, int thread), void 
     p->arg = arg;
     p->n_tasks = n_tasks;
     atomic_store(&p->done, 0);
-    atomic_store(&p->left, n_tasks);
+    for (int k = 0, from = 0; k < p->n_nodes; k++) {
+        const int end = (int)((int64_t)n_tasks * (k + 1) / p->n_nodes);
+        p->part[k].end = end;
+        atomic_store(&p->part[k].left, end - from);
+        from = end;
+    }
     wake_workers(p);
     take_tasks(p, 0);
     wait_for_job(p);
@@ -171,17 +214,19 @@ static void release(struct pool *p)
     pthread_cond_destroy(&p->work);
     pthread_cond_destroy(&p->finished);
     pthread_mutex_destroy(&p->lock);
+    mem_free(p->part);
+    mem_free(p->node);
     mem_free(p->worker);
     mem_free(p);
 }
 
-static int start_workers(struct pool *p, struct err *e)
+static int start_workers(struct pool *p, const struct topology_core *place, struct err *e)
 {
     sigset_t old;
     int rc = 0, n = 0;
     block_signals(&old);
     for (; n < p->n_threads - 1 && !rc; n += !rc) {
-        p->worker[n] = (struct worker){.pool = p, .thread = n + 1};
+        p->worker[n] = (struct worker){.pool = p, .thread = n + 1, .cpu = place[n + 1].cpu};
         rc = pthread_create(&p->worker[n].id, NULL, worker_main, &p->worker[n]);
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -191,24 +236,44 @@ static int start_workers(struct pool *p, struct err *e)
                    n + 2, p->n_threads);
 }
 
-int pool_create(int n_threads, struct pool **out, struct err *e)
+static int create(const struct topology *t, int n_threads, struct pool **out, struct err *e)
 {
-    *out = NULL;
-    if (n_threads < 0 || n_threads > MAX_THREADS)
-        return err_set(e, ERR_ARG, "%d threads: give 1 to %d, or 0 to choose by the machine", n_threads, MAX_THREADS);
     struct pool *p = mem_try_aligned(sizeof *p, 64);
     if (!p) return err_set(e, ERR_MEMORY, "no memory for a thread pool");
-    p->n_threads = n_threads ? n_threads : pool_default_threads();
-    p->worker = mem_alloc((size_t)p->n_threads * sizeof *p->worker);
+    struct topology_core *place = mem_alloc((size_t)n_threads * sizeof *place);
+    const bool bound = t && t->n_nodes > 1;
+    for (int i = 0; i < n_threads; i++) place[i].cpu = -1;
+    if (bound) topology_place(t, n_threads, place);
+    p->n_threads = n_threads;
+    p->n_nodes = bound ? t->n_nodes : 1;
+    atomic_store(&p->active, n_threads);
+    p->worker = mem_alloc((size_t)n_threads * sizeof *p->worker);
+    p->node = mem_alloc((size_t)n_threads * sizeof *p->node);
+    for (int i = 0; i < n_threads; i++) p->node[i] = place[i].node;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->work, NULL);
     pthread_cond_init(&p->finished, NULL);
-    const int rc = start_workers(p, e);
+    p->part = mem_try_aligned((size_t)p->n_nodes * sizeof *p->part, 64);
+    const int rc = p->part ? start_workers(p, place, e) : err_set(e, ERR_MEMORY, "no memory for a thread pool");
+    mem_free(place);
     if (rc)
         release(p);
     else
         *out = p;
     return rc;
+}
+
+int pool_create_on(const struct topology *t, int n_threads, struct pool **out, struct err *e)
+{
+    *out = NULL;
+    if (n_threads < 0 || n_threads > MAX_THREADS)
+        return err_set(e, ERR_ARG, "%d threads: give 1 to %d, or 0 to choose by the machine", n_threads, MAX_THREADS);
+    return create(t, n_threads ? n_threads : t ? t->threads : pool_default_threads(), out, e);
+}
+
+int pool_create(int n_threads, struct pool **out, struct err *e)
+{
+    return pool_create_on(NULL, n_threads, out, e);
 }
 
 void pool_free(struct pool *p)
@@ -223,7 +288,21 @@ int pool_threads(const struct pool *p)
     return p->n_threads;
 }
 
+int pool_nodes(const struct pool *p)
+{
+    return p->n_nodes;
+}
+
+void pool_limit(struct pool *p, int n)
+{
+    atomic_store(&p->active, n < 1 ? 1 : n < p->n_threads ? n : p->n_threads);
+}
+
 int pool_default_threads(void)
 {
-    return sysinfo_threads("");
+    struct topology t;
+    topology_read(&t);
+    const int n = t.threads;
+    topology_free(&t);
+    return n;
 }

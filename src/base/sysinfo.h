@@ -8,6 +8,7 @@ struct sysinfo {
     int processors;                 /* online */
     int allowed;                    /* of them in the affinity mask */
     int cores;                      /* physical cores of these */
+    int nodes;                      /* with memory and cores of these */
     int quota;                      /* whole processors that cgroups grant; 0: no quota */
     uint64_t memory;                /* bytes of the machine */
     uint64_t memory_free;           /* bytes of it that programs may still take */

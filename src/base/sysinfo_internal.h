@@ -9,13 +9,13 @@
  * limit - usage + page cache of files. 0 if nothing is known. */
 uint64_t sysinfo_memory(const char *root);
 
-/* Physical cores among the processors allowed[0..n_cpus): hardware threads of one core count once. */
-int sysinfo_cores(const char *root, const bool *allowed, int n_cpus);
+/* What topology_read does, of the processors allowed[0..n_cpus). */
+struct topology;
+void topology_read_from(const char *root, const bool *allowed, int n_cpus, struct topology *t);
+/* The affinity mask as allowed[TOPOLOGY_CPUS]; false: the system does not say. */
+bool topology_affinity(bool *allowed);
 
 /* Whole processors that the tightest cgroup cpu quota grants, rounded down, at least 1; 0: no quota. */
 int sysinfo_quota(const char *root);
-
-/* min(cores within the affinity mask, quota), at least 1. */
-int sysinfo_threads(const char *root);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST = 64 };
@@ -53,4 +54,16 @@ void temp_folder(char path[TEMP_PATH])
     snprintf(path, TEMP_PATH, "/tmp/ds4-test-XXXXXX");
     if (!mkdtemp(path)) abort();
     note(path);
+}
+
+void temp_put(const char *folder, const char *path, const char *text)
+{
+    char full[1000];
+    snprintf(full, sizeof full, "%s/%s", folder, path);
+    for (char *p = full + strlen(folder) + 1; (p = strchr(p, '/')); *p++ = '/') {
+        *p = 0;
+        mkdir(full, 0777);
+    }
+    FILE *f = fopen(full, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f)) abort();
 }

@@ -87,19 +87,9 @@ static int remove_root(void **state)
     return temp_remove(root);
 }
 
-/* Writes text to root/path and makes the folders above it. */
 static void put(const char *path, const char *text)
 {
-    char full[1000];
-    snprintf(full, sizeof full, "%s/%s", root, path);
-    for (char *p = full + strlen(root) + 1; (p = strchr(p, '/')); *p++ = '/') {
-        *p = 0;
-        mkdir(full, 0777);
-    }
-    FILE *f = fopen(full, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
+    temp_put(root, path, text);
 }
 
 #define CG "sys/fs/cgroup/"
@@ -173,28 +163,6 @@ static void quota_v1(void **state)
     assert_int_equal(sysinfo_quota(root), 2);
 }
 
-/* Four cores with two threads each: 0-3 and 4-7 are siblings in pairs. */
-static void cores_count_siblings_once(void **state)
-{
-    bool allowed[10] = {0};
-    for (int c = 0; c < 8; c++) {
-        char path[100], text[20];
-        snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", c);
-        snprintf(text, sizeof text, "%d,%d\n", c % 4, c % 4 + 4);
-        put(path, text);
-        allowed[c] = true;
-    }
-    assert_int_equal(sysinfo_cores(root, allowed, 10), 4);
-    allowed[0] = allowed[1] = false; /* 4 and 5 stand for their cores now */
-    assert_int_equal(sysinfo_cores(root, allowed, 10), 4);
-    allowed[4] = false;
-    assert_int_equal(sysinfo_cores(root, allowed, 10), 3);
-    allowed[9] = true; /* no topology file: a core of its own */
-    assert_int_equal(sysinfo_cores(root, allowed, 10), 4);
-    put("sys/devices/system/cpu/cpu9/topology/thread_siblings_list", "7-9\n");
-    assert_int_equal(sysinfo_cores(root, allowed, 10), 3);
-}
-
 /* A report of a made-up machine; a limit beyond its memory is none. */
 static void report_of_the_machine(void **state)
 {
@@ -242,7 +210,6 @@ int main(void)
         IN_ROOT(memory_of_cgroup_v1_in_a_container),
         IN_ROOT(quota_v2),
         IN_ROOT(quota_v1),
-        IN_ROOT(cores_count_siblings_once),
         IN_ROOT(report_of_the_machine),
         cmocka_unit_test(this_machine_has_memory_and_a_core),
     };
