@@ -52,8 +52,7 @@ static bool type_is_usable(const struct source *s, const struct tensor_row *row,
                 s->name, type, fork_of(type));
     else if ((row->flags & TENSOR_IDS) && type != QT_I32 && type != QT_I64)
         problem(p, "%s has type %s; expert ids are I32 or I64", s->name, q->name);
-    else if ((row->flags & TENSOR_TABLE) ? !quant_row_decoder(type)
-                                         : !(row->flags & TENSOR_IDS) && (!q->decode || type == QT_I32))
+    else if (!(row->flags & TENSOR_IDS) && (!q->decode || (type == QT_I32 && !(row->flags & TENSOR_TABLE))))
         problem(p, "%s has type %s, which this version cannot compute with; use a file with Q8_0, Q4_K or Q2_K",
                 s->name, q->name);
     else

@@ -13,8 +13,11 @@ static const struct scales {
     uint32_t type;
     int n, at[2];
 } scales[] = {
-    {QT_Q4_0, 1, {0}},    {QT_Q8_0, 1, {0}},   {QT_Q2_K, 2, {80, 82}}, {QT_Q4_K, 2, {0, 2}},
-    {QT_Q5_K, 2, {0, 2}}, {QT_Q6_K, 1, {208}}, {QT_IQ2_XXS, 1, {0}},
+    {QT_Q4_0, 1, {0}},    {QT_Q4_1, 2, {0, 2}},   {QT_Q5_0, 1, {0}},   {QT_Q5_1, 2, {0, 2}},  {QT_Q8_0, 1, {0}},
+    {QT_Q8_1, 2, {0, 2}}, {QT_Q2_K, 2, {80, 82}}, {QT_Q3_K, 1, {108}}, {QT_Q4_K, 2, {0, 2}},  {QT_Q5_K, 2, {0, 2}},
+    {QT_Q6_K, 1, {208}},  {QT_IQ2_XXS, 1, {0}},   {QT_IQ2_XS, 1, {0}}, {QT_IQ2_S, 1, {0}},    {QT_IQ3_XXS, 1, {0}},
+    {QT_IQ3_S, 1, {0}},   {QT_IQ1_S, 1, {0}},     {QT_IQ4_NL, 1, {0}}, {QT_IQ4_XS, 1, {0}},   {QT_TQ1_0, 1, {52}},
+    {QT_TQ2_0, 1, {64}},  {QT_Q1_0, 1, {0}},      {QT_Q2_0, 1, {0}},   {QT_Q2_0_128, 1, {0}},
 };
 
 static bool f32_are_finite(const uint8_t *p, int64_t n)
@@ -47,6 +50,18 @@ static bool e8m0_are_finite(const uint8_t *p, int64_t n, size_t stride)
     return !bad;
 }
 
+/* Blocks whose scales are no plain F16: looked at through their values. */
+static bool blocks_are_finite(const struct quant_type *q, const uint8_t *p, int64_t n)
+{
+    float v[256];
+    for (int64_t b = 0; b < n; b++, p += q->block_bytes) {
+        q->decode(p, v, q->block);
+        for (int i = 0; i < q->block; i++)
+            if (!isfinite(v[i])) return false;
+    }
+    return true;
+}
+
 static bool row_is_finite(uint32_t type, const uint8_t *p, int64_t k)
 {
     const struct quant_type *q = quant_type(type);
@@ -58,6 +73,8 @@ static bool row_is_finite(uint32_t type, const uint8_t *p, int64_t k)
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
         for (int j = 0; scales[i].type == type && j < scales[i].n; j++)
             if (!halves_are_finite(p + scales[i].at[j], blocks, q->block_bytes, 0x7C00)) return false;
+    if (type == QT_IQ1_M || type == QT_MXFP8 || type == QT_MXFP8_SF || type == QT_Q8_K)
+        return blocks_are_finite(q, p, blocks);
     return true;
 }
 

@@ -44,12 +44,20 @@ enum qtype {
     QT_MXFP4 = 39,
     QT_NVFP4 = 40,
     QT_Q1_0 = 41,
-    QT_Q2_0 = 42
+    QT_Q2_0 = 42,
+    /* Not numbers of a file: what a number that several programs use for different layouts was found to mean (gguf). */
+    QT_READINGS = 0x10000,
+    QT_Q2_0_128 = QT_READINGS, /* Q2_0 with blocks of 128 */
+    QT_MXFP8,                  /* 256 E4M3 codes, then eight E8M0 scales */
+    QT_MXFP8_SF,               /* the scales first */
+    QT_READINGS_END
 };
 
 /* Activation formats. A row of K values is planar, K padded with zeros to a whole number of blocks (B = 32 or 256):
  *   ACT_F32   float v[K]
- *   ACT_Q8_0  int8 q[Kp], float d[Kp/32], int32 offset[Kp/32]  value = q*d; offset = -128 * the sum of a block's q
+ *   ACT_Q8_0  int8 q[Kp], float d[Kp/32], int32 offset[Kp/32], float sum[Kp/32]
+ *                                                              value = q*d; offset = -128 * the sum of a block's q;
+ *                                                              sum = the sum of a block's q, times d
  *   ACT_Q8_K  int8 q[Kp], float d[Kp/256], int16 bsums[Kp/16]  value = q*d; bsums = sums of 16 consecutive q
  * q lies in -127..127 (the tile kernels rely on it). A block with a NaN or an infinity has d = NaN and q = 0, so that
  * it spoils every product it enters; one too small for a finite 1/d is zero. Rows are act_row_bytes apart (a multiple
@@ -63,21 +71,19 @@ enum act_format { ACT_F32, ACT_Q8_0, ACT_Q8_K, ACT_COUNT };
 typedef void quant_tile_fn(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride,
                            int n_cols, float *out, size_t out_stride);
 
+/* Decodes k values, a multiple of the block, bit-exact. */
+typedef void quant_row_fn(const void *row, float *out, int64_t k);
+
 struct quant_type {
     const char *name; /* "Q4_K"; NULL for numbers that are not in the table */
     uint16_t block;   /* values per block */
     uint16_t block_bytes;
-    void (*decode)(const void *row, float *out,
-                   int64_t k); /* whole row, bit-exact; NULL: this build cannot decode it */
-    enum act_format act;       /* activation format that its dot products take (types with decode) */
+    quant_row_fn *decode; /* NULL: this build cannot decode it, nor multiply */
+    enum act_format act;  /* activation format that its dot products take (types with decode) */
 };
 
 /* The type's entry, or NULL if the number is not in the table. */
 const struct quant_type *quant_type(uint32_t id);
-/* Decoder of single rows: also of types without products (NULL decode), in which tables that are read row by row may be
- * stored. NULL: none. */
-typedef void quant_row_fn(const void *row, float *out, int64_t k);
-quant_row_fn *quant_row_decoder(uint32_t id);
 /* Number of a name, upper or lower case, '-' and '_' alike; -1 if unknown. */
 int quant_type_by_name(const char *name);
 /* Bytes of a row of k values; 0 if k is not a multiple of the block or the type is unknown. */
@@ -104,6 +110,7 @@ size_t act_row_bytes(enum act_format f, int64_t k);
 int act_block(enum act_format f);                                  /* 1, 32 or 256 */
 const float *act_d(enum act_format f, const void *row, int64_t k); /* scales (not ACT_F32) */
 const int32_t *act_offset(const void *row, int64_t k);             /* ACT_Q8_0 */
+const float *act_sum(const void *row, int64_t k);                  /* ACT_Q8_0 */
 const int16_t *act_bsums(const void *row, int64_t k);              /* ACT_Q8_K */
 /* Quantises one row: Q8_0: d = max|x|/127, q = nearest even of x*(1/d); Q8_K: spec 3.1. The same bits on every kernel
  * set. */

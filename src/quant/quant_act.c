@@ -18,7 +18,7 @@ static int64_t padded(enum act_format f, int64_t k)
 size_t act_row_bytes(enum act_format f, int64_t k)
 {
     const size_t kp = (size_t)padded(f, k);
-    const size_t bytes = f == ACT_F32 ? 4 * kp : f == ACT_Q8_0 ? kp + kp / 32 * 8 : kp + kp / 256 * 4 + kp / 16 * 2;
+    const size_t bytes = f == ACT_F32 ? 4 * kp : f == ACT_Q8_0 ? kp + kp / 32 * 12 : kp + kp / 256 * 4 + kp / 16 * 2;
     return (bytes + 63) / 64 * 64;
 }
 
@@ -31,6 +31,12 @@ const int32_t *act_offset(const void *row, int64_t k)
 {
     const int64_t kp = padded(ACT_Q8_0, k);
     return (const int32_t *)((const char *)row + kp + kp / 32 * 4);
+}
+
+const float *act_sum(const void *row, int64_t k)
+{
+    const int64_t kp = padded(ACT_Q8_0, k);
+    return (const float *)((const char *)row + kp + kp / 32 * 8);
 }
 
 const int16_t *act_bsums(const void *row, int64_t k)
@@ -129,6 +135,8 @@ void act_quantise(enum act_format f, const float *x, int64_t k, void *row)
         quantise_blocks(f, last, 1, q + n_blocks * block, d + n_blocks,
                         wide ? (void *)(bsums + 16 * n_blocks) : (void *)(offset + n_blocks));
     }
+    float *const sum = (float *)(uintptr_t)act_sum(row, k);
+    for (int64_t b = 0; !wide && b < n_blocks + (tail != 0); b++) sum[b] = (float)(offset[b] / -128) * d[b];
 }
 
 void act_decode(enum act_format f, const void *row, int64_t k, float *out)

@@ -4,10 +4,13 @@
 #define QUANT_QUANT_INTERNAL_H
 #include "quant/quant.h"
 
-typedef void quant_decode_fn(const void *row, float *out, int64_t k);
-quant_decode_fn quant_decode_f32, quant_decode_f16, quant_decode_bf16, quant_decode_i32, quant_decode_q8_0,
-    quant_decode_q4_0, quant_decode_mxfp4, quant_decode_q2_k, quant_decode_q4_k, quant_decode_q5_k, quant_decode_q6_k,
-    quant_decode_iq2_xxs;
+quant_row_fn quant_decode_f32, quant_decode_f16, quant_decode_bf16, quant_decode_i32, quant_decode_q8_0,
+    quant_decode_q8_1, quant_decode_q4_0, quant_decode_q4_1, quant_decode_q5_0, quant_decode_q5_1, quant_decode_iq4_nl,
+    quant_decode_mxfp4, quant_decode_nvfp4, quant_decode_q1_0, quant_decode_q2_0, quant_decode_q2_0_128,
+    quant_decode_mxfp8, quant_decode_mxfp8_sf, quant_decode_q2_k, quant_decode_q3_k, quant_decode_q4_k,
+    quant_decode_q5_k, quant_decode_q6_k, quant_decode_q8_k, quant_decode_iq4_xs, quant_decode_tq1_0,
+    quant_decode_tq2_0, quant_decode_iq2_xxs, quant_decode_iq2_xs, quant_decode_iq2_s, quant_decode_iq3_xxs,
+    quant_decode_iq3_s, quant_decode_iq1_s, quant_decode_iq1_m;
 
 /* Encoders of whole blocks; x is finite, importance is NULL or one weight per value. */
 typedef void quant_encode_fn(const float *x, int64_t n, const float *importance, uint8_t *out);
@@ -27,9 +30,12 @@ struct quant_act_set {
 };
 struct quant_act_set quant_act_set(enum quant_isa isa);
 
-/* Tile kernels by type number; NULL where the set has none. A set that is not compiled in is an empty table. */
-enum { QUANT_TILES = QT_Q2_0 + 1 };
-typedef quant_tile_fn *quant_tile_table[QUANT_TILES];
+/* Places in tables of types: the numbers of GGUF, then the readings. */
+enum { SLOT_Q2_0_128 = QT_Q2_0 + 1, SLOT_MXFP8, SLOT_MXFP8_SF, QUANT_SLOTS };
+int quant_slot(uint32_t id); /* negative: no such type */
+
+/* Tile kernels by slot; NULL where the set has none. A set that is not compiled in is an empty table. */
+typedef quant_tile_fn *quant_tile_table[QUANT_SLOTS];
 extern const quant_tile_table quant_tiles_scalar, quant_tiles_avx2, quant_tiles_avx512, quant_tiles_neon,
     quant_tiles_neon_dotprod, quant_tiles_neon_i8mm;
 /* Slab kernels likewise. */

@@ -1,6 +1,7 @@
 /* Code book of IQ2_XXS, fixed by the GGUF format (NOTICE). One list in packed form, bits 2i..2i+1 of an entry for value
  * i, from which the compiler makes both tables. Spec gguf-and-quants 2.9. */
 #include "quant/quant_blocks.h"
+#include "quant/quant_book.h"
 
 // clang-format off
 #define BOOK(X) \
@@ -25,11 +26,5 @@
     X(41472) X(42008) X(43088) X(43268)
 // clang-format on
 
-#define MAGNITUDE(code, i) ((uint64_t)((code) >> 2 * (i)&2 ? 43 : (code) >> 2 * (i)&1 ? 25 : 8) << 8 * (i))
-#define ENTRY(code)                                                                                                    \
-    MAGNITUDE(code, 0) | MAGNITUDE(code, 1) | MAGNITUDE(code, 2) | MAGNITUDE(code, 3) | MAGNITUDE(code, 4) |           \
-        MAGNITUDE(code, 5) | MAGNITUDE(code, 6) | MAGNITUDE(code, 7),
-#define CODE(code) code,
-
-const uint64_t iq2xxs_grid[256] = {BOOK(ENTRY)};
-const uint16_t iq2xxs_codes[256] = {BOOK(CODE)};
+const uint64_t iq2xxs_grid[256] = {BOOK(BOOK_IQ2_ENTRY)};
+const uint16_t iq2xxs_codes[256] = {BOOK(BOOK_CODE)};

@@ -83,9 +83,10 @@ struct quant_act_set quant_act_set(enum quant_isa isa)
 
 quant_tile_fn *quant_tile(enum quant_isa isa, uint32_t id)
 {
-    if (id >= QUANT_TILES) return NULL;
-    quant_tile_fn *const tile = (*sets[isa].tiles)[id];
-    return tile ? tile : quant_tiles_scalar[id];
+    const int slot = quant_slot(id);
+    if (slot < 0) return NULL;
+    quant_tile_fn *const tile = (*sets[isa].tiles)[slot];
+    return tile ? tile : quant_tiles_scalar[slot];
 }
 
 const quant_slab_table quant_slabs_none = {0};

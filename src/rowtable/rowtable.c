@@ -55,7 +55,7 @@ static int check_view(const struct file_map *file, const char *name, const struc
 {
     const struct quant_type *const type = quant_type(v->type);
     const char *const path = file_map_path(file);
-    if (!type || !quant_row_decoder(v->type))
+    if (!type || !type->decode)
         return err_set(e, ERR_MODEL, "%s: %s: rows of type %s cannot be decoded", path, name,
                        type ? type->name : "unknown to this program");
     const size_t row_bytes = quant_row_bytes(v->type, v->ne[0]);
@@ -114,7 +114,7 @@ int rowtable_open_by(enum rowtable_means means, const struct file_map *file, con
     t->file = (struct row_file){.fd = fd,
                                 .path = mem_strdup(file_map_path(file)),
                                 .name = mem_strdup(name),
-                                .decode = quant_row_decoder(v->type),
+                                .decode = quant_type(v->type)->decode,
                                 .width = v->ne[0],
                                 .rows = (uint64_t)v->ne[1],
                                 .stride = v->stride[1],

@@ -72,12 +72,14 @@ uint64_t vec_fnv_floats(const float *x, size_t n)
 void vec_act_ggml(const float *x, int k, void *row)
 {
     int8_t *q = row;
-    float *d = (float *)(void *)(q + k);
+    float *d = (float *)(void *)(q + k), *sums = d + k / 32 * 2;
     for (int b = 0; b < k / 32; b++) {
         float max = 0;
         for (int i = 0; i < 32; i++) max = fmaxf(max, fabsf(x[32 * b + i]));
         const float scale = max / 127, inv = scale != 0 ? 1 / scale : 0;
-        for (int i = 0; i < 32; i++) q[32 * b + i] = (int8_t)roundf(x[32 * b + i] * inv);
+        int sum = 0;
+        for (int i = 0; i < 32; i++) sum += q[32 * b + i] = (int8_t)roundf(x[32 * b + i] * inv);
+        sums[b] = f16_to_f32(f32_to_f16((float)sum * scale));
         d[b] = f16_to_f32(f32_to_f16(scale));
     }
 }
@@ -88,6 +90,14 @@ static void finite_f16(uint8_t *upper)
     if ((*upper & 0x7c) == 0x7c) *upper ^= 0x40;
 }
 
+static void finite_mxfp8(uint8_t *codes, uint8_t *scales)
+{
+    for (int i = 0; i < 256; i++)
+        if ((codes[i] & 127) == 127) codes[i] ^= 1;
+    for (int i = 0; i < 8; i++)
+        if (scales[i] >= 240) scales[i] -= 128;
+}
+
 static void finite_block(uint32_t type, uint8_t *b)
 {
     switch (type) {
@@ -96,6 +106,36 @@ static void finite_block(uint32_t type, uint8_t *b)
         break;
     case QT_BF16:
         if ((b[1] & 0x7f) == 0x7f && b[0] >= 0x80) b[1] ^= 0x40;
+        break;
+    case QT_Q8_1:
+    case QT_Q4_1:
+    case QT_Q5_1:
+        finite_f16(b + 1);
+        finite_f16(b + 3);
+        break;
+    case QT_Q3_K:
+        finite_f16(b + 109);
+        break;
+    case QT_TQ1_0:
+        finite_f16(b + 53);
+        break;
+    case QT_TQ2_0:
+        finite_f16(b + 65);
+        break;
+    case QT_IQ1_M: /* an f16 in the upper four bits of four words */
+        if ((b[55] & 0x70) == 0x70 && (b[53] & 0xc0) == 0xc0) b[55] ^= 0x40;
+        break;
+    case QT_Q8_K:
+        b[3] = (b[3] & 0x8f) | 0x30;
+        break;
+    case QT_NVFP4:
+        for (int i = 0; i < 4; i++) b[i] = (b[i] & 127) == 127 ? 126 : b[i] & 127;
+        break;
+    case QT_MXFP8:
+        finite_mxfp8(b, b + 256);
+        break;
+    case QT_MXFP8_SF:
+        finite_mxfp8(b + 8, b);
         break;
     case QT_Q2_K:
         finite_f16(b + 81);
@@ -114,14 +154,20 @@ static void finite_block(uint32_t type, uint8_t *b)
     }
 }
 
+void vec_finite_blocks(uint32_t type, void *blocks, size_t n_bytes)
+{
+    const size_t size = quant_type(type)->block_bytes;
+    for (size_t i = 0; i < n_bytes; i += size) finite_block(type, (uint8_t *)blocks + i);
+}
+
 void vec_random_blocks(uint32_t type, void *out, size_t n_bytes)
 {
     uint8_t *const b = out;
-    uint32_t state = 0x5eed0000 | type;
+    const uint32_t number = type == QT_Q2_0_128 ? 142 : type == QT_MXFP8 ? 200 : type == QT_MXFP8_SF ? 201 : type;
+    uint32_t state = 0x5eed0000 | number;
     for (size_t i = 0; i < n_bytes; i += 4) {
         const uint32_t v = vec_xorshift(&state);
         memcpy(b + i, &v, n_bytes - i < 4 ? n_bytes - i : 4);
     }
-    const size_t size = quant_type(type)->block_bytes;
-    for (size_t i = 0; i < n_bytes; i += size) finite_block(type, b + i);
+    vec_finite_blocks(type, b, n_bytes);
 }

@@ -24,5 +24,7 @@ uint64_t vec_fnv_floats(const float *x, size_t n);
 void vec_act_ggml(const float *x, int k, void *row);
 /* Random blocks of a type with finite scales (more-quants 7.2); n_bytes: a whole number of blocks. */
 void vec_random_blocks(uint32_t type, void *out, size_t n_bytes);
+/* Makes the scales of blocks finite, as that does. */
+void vec_finite_blocks(uint32_t type, void *blocks, size_t n_bytes);
 
 #endif

@@ -26,11 +26,12 @@ static void test_layout(void **state)
     assert_int_equal(act_block(ACT_Q8_0), 32);
     assert_int_equal(act_block(ACT_Q8_K), 256);
     assert_int_equal(act_row_bytes(ACT_F32, 1000), 4032);
-    assert_int_equal(act_row_bytes(ACT_Q8_0, 1024), 1024 + 128 + 128);
+    assert_int_equal(act_row_bytes(ACT_Q8_0, 1024), 1024 + 128 + 128 + 128);
     assert_int_equal(act_row_bytes(ACT_Q8_K, 1000), 1216); /* 1024 + 16 + 128 = 1168, a multiple of 64 */
     assert_ptr_equal(act_d(ACT_Q8_0, row, 1000), row + 1024);
     assert_ptr_equal(act_d(ACT_Q8_K, row, 1000), row + 1024);
     assert_ptr_equal(act_offset(row, 1000), row + 1024 + 128);
+    assert_ptr_equal(act_sum(row, 1000), row + 1024 + 256);
     assert_ptr_equal(act_bsums(row, 1000), row + 1024 + 16);
 }
 
@@ -58,6 +59,7 @@ static void test_q8_0_definition(void **state)
         int sum = 0;
         for (int i = 0; i < 32; i++) sum += ((int8_t *)row)[32 * b + i];
         assert_int_equal(act_offset(row, K)[b], -128 * sum);
+        assert_true(act_sum(row, K)[b] == (float)sum * d);
         for (int i = 0; i < 32; i++) {
             const int q = (int)nearbyintf(x[32 * b + i] * (1 / d));
             assert_int_equal(((int8_t *)row)[32 * b + i], q);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "quant/quant.h"
-#include "quant/quant_blocks.h"
+#include "quant/quant_grid_blocks.h"
 #include "../support/quant_vectors.h"
 
 static void test_f16_values(void **state)
@@ -103,6 +103,7 @@ static void test_e8m0(void **state)
     assert_int_equal(vec_fnv(half, sizeof half), 0x7b22ab04866e17b8);
 }
 
+/* Hashes of the published tables; values of IQ1 are kept plus one and times eight. */
 static void test_code_book(void **state)
 {
     uint8_t signs[128];
@@ -110,6 +111,19 @@ static void test_code_book(void **state)
     assert_int_equal(vec_fnv(iq2xxs_grid, sizeof iq2xxs_grid), 0xbb4ee025b5ac6e8e);
     assert_int_equal(vec_fnv(iq2xxs_codes, sizeof iq2xxs_codes), 0x6fca17f5c451905d);
     assert_int_equal(vec_fnv(signs, sizeof signs), 0xf19ba8f8c3292ba5);
+    assert_int_equal(vec_fnv(iq2xs_grid, sizeof iq2xs_grid), 0xc9b1ee61e79909bd);
+    assert_int_equal(vec_fnv(iq2xs_codes, sizeof iq2xs_codes), 0x29d6ac8e0e6b14e3);
+    assert_int_equal(vec_fnv(iq2s_grid, sizeof iq2s_grid), 0x123edd38a3b62b90);
+    assert_int_equal(vec_fnv(iq2s_codes, sizeof iq2s_codes), 0x641f9aa3fbd98694);
+    assert_int_equal(vec_fnv(iq3xxs_grid, sizeof iq3xxs_grid), 0xdfa5dc83d6a155d5);
+    assert_int_equal(vec_fnv(iq3xxs_codes, sizeof iq3xxs_codes), 0x79d733576d562547);
+    assert_int_equal(vec_fnv(iq3s_grid, sizeof iq3s_grid), 0xfa37020c25b44829);
+    assert_int_equal(vec_fnv(iq3s_codes, sizeof iq3s_codes), 0x55b224116d1e5ca2);
+    assert_int_equal(vec_fnv(iq1s_codes, sizeof iq1s_codes), 0x03f1880817eeffa4);
+    assert_int_equal(vec_fnv(iq4_levels, sizeof iq4_levels), 0x055d06d2d8fa0f75);
+    static int8_t ones[8 * 2048];
+    for (int i = 0; i < 8 * 2048; i++) ones[i] = (int8_t)((int)(iq1s_grid[i / 8] >> 8 * (i % 8) & 255) / 8 - 1);
+    assert_int_equal(vec_fnv(ones, sizeof ones), 0x6703ed863501ae2e);
 }
 
 static void test_type_table(void **state)
@@ -138,6 +152,11 @@ static void test_type_table(void **state)
         assert_int_equal(t->block_bytes, table[i].bytes);
         assert_int_equal(quant_type_by_name(table[i].name), table[i].id);
     }
+    assert_string_equal(quant_type(QT_Q2_0_128)->name, "Q2_0_128");
+    assert_string_equal(quant_type(QT_MXFP8)->name, "MXFP8");
+    assert_int_equal(quant_type_by_name("mxfp8-sf"), QT_MXFP8_SF);
+    assert_int_equal(quant_row_bytes(QT_MXFP8_SF, 512), 528);
+    assert_null(quant_type(QT_READINGS_END));
     for (uint32_t id = 0; id < 500; id++) known += quant_type(id) != NULL;
     assert_int_equal(known, N);
     assert_int_equal(quant_type_by_name("iq2-xxs"), QT_IQ2_XXS);

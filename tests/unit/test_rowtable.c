@@ -77,7 +77,7 @@ static void close_table(struct rowtable *t, struct file_map *map)
 static bool is_row(const struct tensor_view *v, uint32_t id, const float *got)
 {
     float want[WIDTH];
-    quant_row_decoder(v->type)(bytes + id * v->stride[1], want, WIDTH);
+    quant_type(v->type)->decode(bytes + id * v->stride[1], want, WIDTH);
     return memcmp(want, got, sizeof want) == 0;
 }
 
@@ -103,7 +103,7 @@ static void every_type_gives_the_rows_as_stored(void **state)
     int types = 0;
     for (uint32_t type = 0; type < 64; type++) {
         const struct quant_type *const q = quant_type(type);
-        if (!q || !quant_row_decoder(type) || WIDTH % q->block) continue;
+        if (!q || !q->decode || WIDTH % q->block) continue;
         types++;
         const struct tensor_view v = write_table(type, ROWS);
         for (size_t m = 0; m < 2; m++) {
@@ -328,7 +328,7 @@ static void a_ring_tells_why(void **state)
     struct row_file f = {.fd = open("/dev/null", O_WRONLY),
                          .path = (char *)"file",
                          .name = (char *)"table.weight",
-                         .decode = quant_row_decoder(QT_BF16),
+                         .decode = quant_type(QT_BF16)->decode,
                          .width = WIDTH,
                          .rows = 10,
                          .stride = 320,
