@@ -1,0 +1,191 @@
+/* Files are read and not touched through their mappings: threads take pieces of some megabytes in the order of the
+ * file, which is what a disk and the system's reading ahead are best at, and a page that cannot be read is an error
+ * with a place. One file is open at a time. */
+#include "gguf/gguf_scan.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/mem.h"
+#include "quant/quant.h"
+#include "quant/quant_sound.h"
+
+/* A thread's buffer stays in its cache; a batch ends with a word about progress. */
+enum { PIECE_BYTES = 4 << 20, READ_BYTES = 256 << 10, BATCH = 32 };
+
+struct piece {
+    const struct gguf_tensor *t;
+    int64_t block, n;  /* blocks of the tensor */
+    int64_t unsound;   /* the first, or -1 */
+    uint64_t error_at; /* where reading failed, with error */
+    int error;         /* errno; -1: the file ended */
+};
+
+struct scan {
+    const struct gguf *g;
+    int fd;
+    uint8_t **buffer; /* [threads] */
+    struct piece piece[BATCH];
+    int n;
+};
+
+static bool is_scanned(const struct gguf_tensor *t)
+{
+    return t->bytes > 0 && quant_can_be_unsound(t->type);
+}
+
+/* 0, or errno; -1: the file ends before. *at moves on. */
+static int read_all(int fd, uint8_t *to, uint64_t n, uint64_t *at)
+{
+    while (n > 0) {
+        const ssize_t got = pread(fd, to, (size_t)n, (off_t)*at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return got < 0 ? errno : -1;
+        to += got, n -= (uint64_t)got, *at += (uint64_t)got;
+    }
+    return 0;
+}
+
+static void scan_piece(void *arg, int task, int thread)
+{
+    struct scan *s = arg;
+    struct piece *p = &s->piece[task];
+    const size_t bytes = quant_type(p->t->type)->block_bytes;
+    const int64_t most = READ_BYTES / (int64_t)bytes;
+    uint64_t at = p->t->offset + (uint64_t)p->block * bytes;
+    p->unsound = -1;
+    for (int64_t i = 0; i < p->n && p->unsound < 0 && !p->error; i += most) {
+        const int64_t n = p->n - i < most ? p->n - i : most;
+        p->error = read_all(s->fd, s->buffer[thread], (uint64_t)n * bytes, &at);
+        p->error_at = at;
+        const int64_t bad = p->error ? -1 : quant_first_unsound(p->t->type, s->buffer[thread], n);
+        if (bad >= 0) p->unsound = p->block + i + bad;
+    }
+}
+
+/* The first flaw of a tensor counts. */
+static int note_flaw(struct gguf_scan *out, int file, const struct piece *p, struct err *e)
+{
+    if (p->unsound < 0 || (out->n_flaws && out->flaws[out->n_flaws - 1].tensor == p->t)) return 0;
+    if ((out->n_flaws & (out->n_flaws - 1)) == 0) { /* full: lengths are powers of two */
+        struct gguf_flaw *wider = mem_try((size_t)(out->n_flaws ? 2 * out->n_flaws : 1) * sizeof *wider);
+        if (!wider) return err_set(e, ERR_MEMORY, "no memory for a list of damaged tensors");
+        if (out->n_flaws) memcpy(wider, out->flaws, (size_t)out->n_flaws * sizeof *wider);
+        mem_free(out->flaws);
+        out->flaws = wider;
+    }
+    const int64_t blocks_of_row = (int64_t)p->t->ne[0] / quant_type(p->t->type)->block;
+    out->flaws[out->n_flaws++] = (struct gguf_flaw){file, p->t, p->unsound / blocks_of_row};
+    return 0;
+}
+
+static int refuse_read(const struct scan *s, const struct piece *p, struct err *e)
+{
+    return err_set(e, ERR_IO, "%s: cannot read byte %" PRIu64 ": %s", gguf_path(s->g), p->error_at,
+                   p->error < 0 ? "the file ends before" : strerror(p->error));
+}
+
+struct teller {
+    void (*progress)(void *arg, const struct gguf_tensor *t, uint64_t n);
+    void *arg;
+};
+
+static int run_batch(struct scan *s, struct pool *pool, int file, const struct teller *tell, struct gguf_scan *out,
+                     struct err *e)
+{
+    int rc = 0;
+    uint64_t bytes = 0;
+    if (!s->n) return 0;
+    pool_run(pool, scan_piece, s, s->n);
+    for (int i = 0; i < s->n && rc == 0; i++) {
+        const struct piece *p = &s->piece[i];
+        if (p->error) return refuse_read(s, p, e);
+        bytes += (uint64_t)p->n * quant_type(p->t->type)->block_bytes;
+        rc = note_flaw(out, file, p, e);
+    }
+    out->bytes += bytes;
+    if (tell->progress) tell->progress(tell->arg, s->piece[s->n - 1].t, bytes);
+    s->n = 0;
+    return rc;
+}
+
+static int scan_tensor(struct scan *s, const struct gguf_tensor *t, struct pool *pool, int file,
+                       const struct teller *tell, struct gguf_scan *out, struct err *e)
+{
+    const int64_t bytes = quant_type(t->type)->block_bytes, all = (int64_t)t->bytes / bytes;
+    const int64_t most = PIECE_BYTES / bytes;
+    int rc = 0;
+    for (int64_t i = 0; i < all && rc == 0; i += most) {
+        s->piece[s->n++] = (struct piece){.t = t, .block = i, .n = all - i < most ? all - i : most};
+        if (s->n == BATCH) rc = run_batch(s, pool, file, tell, out, e);
+    }
+    return rc;
+}
+
+/* ---- tensors in the order of their bytes */
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct gguf_tensor *x = *(const struct gguf_tensor *const *)a, *y = *(const struct gguf_tensor *const *)b;
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static int scan_file(struct scan *s, struct pool *pool, int file, const struct teller *tell, struct gguf_scan *out,
+                     struct err *e)
+{
+    const uint64_t n = gguf_n_tensors(s->g);
+    const struct gguf_tensor **order = mem_try((size_t)(n + 1) * sizeof *order);
+    if (!order) return err_set(e, ERR_MEMORY, "no memory for a list of tensors");
+    int rc = 0;
+    for (uint64_t i = 0; i < n; i++) order[i] = gguf_tensor_at(s->g, i);
+    qsort(order, (size_t)n, sizeof *order, by_offset);
+    s->fd = open(gguf_path(s->g), O_RDONLY | O_CLOEXEC);
+    if (s->fd < 0) rc = err_set(e, ERR_IO, "%s: cannot open: %s", gguf_path(s->g), strerror(errno));
+    if (rc == 0) posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    for (uint64_t i = 0; i < n && rc == 0; i++)
+        if (is_scanned(order[i])) rc = scan_tensor(s, order[i], pool, file, tell, out, e);
+    if (rc == 0) rc = run_batch(s, pool, file, tell, out, e);
+    if (s->fd >= 0) close(s->fd);
+    mem_free(order);
+    return rc;
+}
+
+uint64_t gguf_scan_bytes(const struct gguf_set *s)
+{
+    uint64_t bytes = 0;
+    for (int f = 0; f < gguf_set_n_files(s); f++)
+        for (uint64_t i = 0; i < gguf_n_tensors(gguf_set_file(s, f)); i++) {
+            const struct gguf_tensor *t = gguf_tensor_at(gguf_set_file(s, f), i);
+            if (is_scanned(t)) bytes += t->bytes;
+        }
+    return bytes;
+}
+
+int gguf_set_scan(const struct gguf_set *set, struct pool *pool,
+                  void (*progress)(void *arg, const struct gguf_tensor *t, uint64_t n), void *arg,
+                  struct gguf_scan *out, struct err *e)
+{
+    const struct teller tell = {progress, arg};
+    const int threads = pool_threads(pool);
+    struct scan s = {.buffer = mem_alloc((size_t)threads * sizeof *s.buffer)};
+    int rc = 0;
+    *out = (struct gguf_scan){0};
+    for (int i = 0; i < threads && rc == 0; i++)
+        if (!(s.buffer[i] = mem_try_aligned(READ_BYTES, 4096)))
+            rc = err_set(e, ERR_MEMORY, "no memory to read files with");
+    for (int f = 0; f < gguf_set_n_files(set) && rc == 0; f++) {
+        s.g = gguf_set_file(set, f);
+        rc = scan_file(&s, pool, f, &tell, out, e);
+    }
+    for (int i = 0; i < threads; i++) mem_free(s.buffer[i]);
+    mem_free(s.buffer);
+    return rc;
+}
+
+void gguf_scan_free(struct gguf_scan *s)
+{
+    mem_free(s->flaws);
+    *s = (struct gguf_scan){0};
+}

@@ -1,0 +1,30 @@
+/* Reads all tensors of a file set once, as fast as the disk gives them, and looks at every scale and plain number
+ * (quant/quant_sound.h). */
+#ifndef GGUF_SCAN_H
+#define GGUF_SCAN_H
+#include "base/pool.h"
+#include "gguf/gguf_set.h"
+
+/* A tensor with a NaN or an infinity. */
+struct gguf_flaw {
+    int file; /* of the set */
+    const struct gguf_tensor *tensor;
+    int64_t row; /* the first */
+};
+
+struct gguf_scan {
+    uint64_t bytes;          /* that were read */
+    struct gguf_flaw *flaws; /* owned: gguf_scan_free; in the order of the files */
+    int n_flaws;
+};
+
+/* Bytes that a scan of the set reads: whole numbers, and types whose blocks are not known, are left out. */
+uint64_t gguf_scan_bytes(const struct gguf_set *s);
+/* progress (may be NULL) is told of n more bytes, of that tensor, on the caller's thread. ERR_IO names the file and the
+ * byte that could not be read. */
+int gguf_set_scan(const struct gguf_set *s, struct pool *p,
+                  void (*progress)(void *arg, const struct gguf_tensor *t, uint64_t n), void *arg,
+                  struct gguf_scan *out, struct err *e);
+void gguf_scan_free(struct gguf_scan *s);
+
+#endif
