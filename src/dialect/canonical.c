@@ -34,8 +34,8 @@ static void note_ignored(struct canonical *c)
     for (uint64_t i = 0; i < c->sources.n; i++) other -= source_at(c, i)->bound && source_at(c, i)->part <= 0;
     other -= draft;
     if (draft)
-        dialect_item(&c->ignored, "%d tensors of a draft inside this file (blk.%d)", draft, canonical_n_blocks(c));
-    if (other) dialect_item(&c->ignored, "%d tensors that the model does not use", other);
+        dialect_note(c, NOTE_IGNORED, "%d tensors of a draft inside this file (blk.%d)", draft, canonical_n_blocks(c));
+    if (other) dialect_note(c, NOTE_IGNORED, "%d tensors that the model does not use", other);
 }
 
 static int list_bound(struct canonical *c, struct err *e)
@@ -61,7 +61,7 @@ static int build(struct canonical *c, const struct canonical_options *opt, struc
     if (rc) return rc;
     c->dialect = dialect_whose(c);
     dialect_note_keys(c);
-    for (int i = 0; gguf_set_warning(c->set, i); i++) dialect_warn(c, "%s", gguf_set_warning(c->set, i));
+    for (int i = 0; gguf_set_warning(c->set, i); i++) dialect_warn(c, "", "%s", gguf_set_warning(c->set, i));
     note_ignored(c);
     dialect_warn_precision(c);
     return 0;
@@ -87,12 +87,13 @@ int canonical_open(const char *const *paths, int n_paths, const struct canonical
     struct canonical *c = mem_alloc(sizeof *c);
     c->look = opt && opt->look;
     c->headers_only = c->look && opt->headers_only;
+    c->scanned = c->look && opt->scanned;
     c->set = set;
     c->n_files = gguf_set_n_files(set);
     rc = list_files(c, &why);
     if (rc == 0) rc = build(c, opt ? opt : &none, &why);
     rc = canonical_refusal(c, rc, &why);
-    if (rc == 0)
+    if (rc == 0 || (opt && opt->refused_too))
         *out = c;
     else
         canonical_close(c);
@@ -140,8 +141,7 @@ void canonical_close(struct canonical *c)
     for (uint64_t i = 0; i < c->sources.n; i++) mem_free(source_at(c, i)->copy);
     for (int i = 0; c->values && i < c->family->n_keys; i++) mem_free(c->values[i].v);
     dialect_free_arrays(c);
-    struct str *const parts[] = {&c->derived, &c->defaults, &c->renamed, &c->split, &c->ignored, &c->warnings};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) str_free(parts[i]);
+    dialect_free_notes(c);
     strmap_free(c->by_name);
     mem_free(c->bound);
     pile_free(&c->sources);
@@ -181,6 +181,11 @@ int canonical_n_blocks(const struct canonical *c)
 bool canonical_has_file(const struct canonical *c)
 {
     return c->set != NULL;
+}
+
+const struct gguf_set *canonical_files(const struct canonical *c)
+{
+    return c->set;
 }
 
 const struct file_map *canonical_file(const struct canonical *c, int file)
@@ -262,6 +267,15 @@ const struct tensor_view *canonical_need(const struct canonical *c, struct err *
 int canonical_n_tensors(const struct canonical *c)
 {
     return c->n_bound;
+}
+
+bool canonical_is_vital(const struct canonical *c, const struct gguf_tensor *t)
+{
+    for (uint64_t i = 0; i < c->sources.n; i++) {
+        const struct source *s = source_at(c, i);
+        if (s->t == t && s->bound && dialect_is_vital(&c->family->tensors[s->row])) return true;
+    }
+    return false;
 }
 
 const char *canonical_tensor_at(const struct canonical *c, int i, const struct tensor_view **view)

@@ -23,9 +23,14 @@ struct canonical_options {
     bool look;         /* to be described only: small tensors are not copied (their views have no data), large ones are
                           not read */
     bool headers_only; /* with look: of no tensor any byte is read, so damage inside tensors stays unseen */
+    bool scanned;      /* NaN and Inf are looked for elsewhere (gguf/gguf_scan.h): not here */
+    bool refused_too;  /* a model that is refused is given out all the same, as far as it was understood: for its notes
+                          and canonical_files, and to be closed */
     bool kv_sim_off;   /* the FP8 and FP4 roundings of the row store will not be used: shapes that they cannot block are
                           fine */
 };
+
+struct gguf_set;
 
 /* Opens the files of one model (gguf_set_open: a file, any shard of a split set, or a list), recognises family and
  * dialect, maps names, derives and checks. On error e holds one sentence of the refusal table (spec 13.3). opt NULL =
@@ -98,6 +103,30 @@ bool canonical_damaged(const struct canonical *c, struct err *e);
 /* What the user is told when a load ends with rc and e, which are the model's fault (both 0: it went well): the message
  * begins with the model's path; a damaged file is the reason for whatever else went wrong. Returns the code. */
 int canonical_refusal(const struct canonical *c, int rc, struct err *e);
+
+/* What was decided about a file and what is odd about it, item by item (spec 13.1, 13.2). */
+enum canonical_note {
+    NOTE_DERIVED, /* parameters that tensors tell, or of which the file has more than is used */
+    NOTE_DEFAULT, /* parameters that nothing in the file tells */
+    NOTE_RENAMED, /* tensors with other names: the first few */
+    NOTE_SPLIT,   /* tensors that hold two */
+    NOTE_IGNORED,
+    NOTE_WARNING,
+    NOTE_PROBLEM, /* what the model is refused for; the message of the refusal has the first of them */
+    NOTE_COUNT
+};
+/* Note i of a kind; NULL behind the last. *id (may be NULL): of a warning, the number that the specification gives it,
+ * "W3", or "". */
+const char *canonical_note(const struct canonical *c, enum canonical_note kind, int i, const char **id);
+/* Tensors with other names, all of them. */
+int canonical_n_renamed(const struct canonical *c);
+/* The files themselves; valid as long as the model. */
+const struct gguf_set *canonical_files(const struct canonical *c);
+/* True if a NaN or Inf in this tensor of the files spoils every token: such a model is refused. False: it may never be
+ * met, or the model does not use the tensor. */
+bool canonical_is_vital(const struct canonical *c, const struct gguf_tensor *t);
+/* Average bits of a weight of the routed experts; 0: there are none. */
+double canonical_expert_bits(const struct canonical *c);
 
 /* Short report of spec 13.1, one item a line: dialect, renamed, derived, defaulted, ignored, warnings. */
 void canonical_report(const struct canonical *c, struct str *out);

@@ -6,7 +6,10 @@
 #include "base/mem.h"
 #include "quant/quant.h"
 
+enum { MOST_NOTED = 20 };
+
 struct problems {
+    struct canonical *c; /* whose notes get them too, or NULL: those of a draft refuse nothing */
     struct str text;
     int n;
     int n_unsound; /* tensors with NaN or Inf that are only warned about */
@@ -14,12 +17,14 @@ struct problems {
 
 __attribute__((format(printf, 2, 3))) static void problem(struct problems *p, const char *fmt, ...)
 {
-    if (p->n++ >= 3) return;
+    struct str text = {0};
     va_list ap;
     va_start(ap, fmt);
-    if (p->n > 1) str_puts(&p->text, "; ");
-    str_vprintf(&p->text, fmt, ap);
+    str_vprintf(&text, fmt, ap);
     va_end(ap);
+    if (p->n++ < 3) str_printf(&p->text, "%s%s", p->n > 1 ? "; " : "", str_c(&text));
+    if (p->c && p->n <= MOST_NOTED) dialect_note(p->c, NOTE_PROBLEM, "%s", str_c(&text));
+    str_free(&text);
 }
 
 static int problems_end(struct problems *p, struct err *e)
@@ -118,15 +123,20 @@ static void check_ids(const struct canonical *c, const struct source *s, struct 
     }
 }
 
+bool dialect_is_vital(const struct tensor_row *row)
+{
+    return row->class != CLASS_PLAIN && row->class != CLASS_EXPERT && row->class != CLASS_EDGE;
+}
+
 /* What is wrong in every token is refused, what may never be met earns a warning (spec 13.2 W8). */
 static void check_values(struct canonical *c, const struct source *s, const struct tensor_row *row, bool all,
                          struct problems *p)
 {
     const int64_t r = all ? dialect_scan_values(s) : s->part > 0 ? -1 : dialect_scan(c, s);
     if (r < 0) return;
-    if (!all && (row->class == CLASS_PLAIN || row->class == CLASS_EXPERT || row->class == CLASS_EDGE)) {
+    if (!all && !dialect_is_vital(row)) {
         if (p->n_unsound++ < 3)
-            dialect_warn(c, "%s holds NaN or Inf in row %lld: the file is damaged", s->name, (long long)r);
+            dialect_warn(c, "W8", "%s holds NaN or Inf in row %lld: the file is damaged", s->name, (long long)r);
     } else {
         problem(p, "%s holds NaN or Inf in row %lld: the file is damaged", s->name, (long long)r);
     }
@@ -252,7 +262,7 @@ static void check_data(struct canonical *c, struct problems *p)
         const struct tensor_row *row = &c->family->tensors[s->row];
         if (s->bound && (row->flags & TENSOR_IDS))
             check_ids(c, s, p);
-        else if (s->bound)
+        else if (s->bound && !c->scanned)
             check_values(c, s, row, is_small(row) && !c->look, p);
     }
 }
@@ -265,7 +275,7 @@ static void bind_draft(struct canonical *c)
         for (int l = c->n_layers; l < canonical_n_blocks(c); l++)
             if (c->family->tensors[i].scope == SCOPE_BLOCK) bind_one(c, &c->family->tensors[i], l, false, &p);
     if (p.n > 0) {
-        dialect_warn(c, "draft ignored: %s%s", str_c(&p.text), p.n > 3 ? "; and more" : "");
+        dialect_warn(c, "W12", "draft ignored: %s%s", str_c(&p.text), p.n > 3 ? "; and more" : "");
         for (uint64_t i = 0; i < c->sources.n; i++)
             if (source_at(c, i)->layer >= c->n_layers) source_at(c, i)->bound = false;
         c->n_draft = 0;
@@ -275,7 +285,7 @@ static void bind_draft(struct canonical *c)
 
 int dialect_bind(struct canonical *c, struct err *e)
 {
-    struct problems p = {0};
+    struct problems p = {.c = c};
     for (int i = 0; i < c->family->n_tensors; i++) {
         const struct tensor_row *row = &c->family->tensors[i];
         const bool optional = may_be_missing(c, row), block = row->scope == SCOPE_BLOCK;
@@ -283,7 +293,7 @@ int dialect_bind(struct canonical *c, struct err *e)
     }
     bind_draft(c);
     if (p.n == 0 && !c->headers_only) check_data(c, &p);
-    if (p.n_unsound > 3) dialect_warn(c, "and %d more tensors hold NaN or Inf", p.n_unsound - 3);
+    if (p.n_unsound > 3) dialect_warn(c, "W8", "and %d more tensors hold NaN or Inf", p.n_unsound - 3);
     const int refused = problems_end(&p, e);
     return refused ? refused : make_copies(c, e);
 }

@@ -42,7 +42,7 @@ struct canonical {
     int n_files;
     char *arch, *name;
     const char *dialect;
-    bool look, headers_only; /* of the options */
+    bool look, headers_only, scanned; /* of the options */
     int n_layers;
     int n_draft;                             /* blocks behind the trunk that are bound */
     const struct published_shape *published; /* NULL: none has this width and length */
@@ -55,9 +55,13 @@ struct canonical {
     struct array *arrays;   /* [family->n_arrays] */
     const struct gguf_kv *tokens, *merges;
 
-    /* The report, part by part: comma-separated items; warnings are lines. */
-    struct str derived, defaults, renamed, split, ignored, warnings;
+    struct pile notes[NOTE_COUNT]; /* struct note */
     int n_renamed, n_split;
+};
+
+struct note {
+    char *text; /* owned */
+    const char *id;
 };
 
 static inline struct source *source_at(const struct canonical *c, uint64_t i)
@@ -107,6 +111,8 @@ int64_t dialect_scan(const struct canonical *c, const struct source *s);
 int64_t dialect_scan_values(const struct source *s);
 
 /* dialect_bind.c */
+/* True if an unsound value in such a tensor is wrong in every token (spec 13.2 W8). */
+bool dialect_is_vital(const struct tensor_row *row);
 int dialect_bind(struct canonical *c, struct err *e);
 
 /* dialect_vocab.c */
@@ -124,9 +130,14 @@ bool dialect_text(const struct gguf_kv *kv, struct gguf_str *s);
 bool dialect_text_is(const struct gguf_kv *kv, const char *text);
 bool dialect_text_has(const struct gguf_kv *kv, const char *part);
 
+/* dialect_notes.c */
+void dialect_note(struct canonical *c, enum canonical_note kind, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* id: of the table of warnings, or "". */
+void dialect_warn(struct canonical *c, const char *id, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void dialect_free_notes(struct canonical *c);
+
 /* dialect_report.c */
-void dialect_item(struct str *list, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void dialect_warn(struct canonical *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Warnings of spec 13.2 that types and keys alone show. */
 void dialect_warn_precision(struct canonical *c);
 void dialect_note_keys(struct canonical *c);

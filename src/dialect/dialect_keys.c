@@ -215,7 +215,7 @@ static void warn_mismatch(struct canonical *c, const struct draft *d)
     number_text(said, d->row->kind, d->said[first]);
     number_text(shown, d->row->kind, scalar ? largest(d->shown, d->n) : d->shown[first]);
     if (d->n > 1 && !scalar) snprintf(index, sizeof index, "[%d]", first);
-    dialect_warn(c, "key %s%s says %s, tensors say %s: using %s", d->row->name, index, said, shown, shown);
+    dialect_warn(c, "W9", "key %s%s says %s, tensors say %s: using %s", d->row->name, index, said, shown, shown);
 }
 
 static int fallback(const struct canonical *c, const struct key_row *row, double *v, struct err *e)
@@ -240,19 +240,20 @@ static void note_origin(struct canonical *c, const struct draft *d, const struct
     number_text(text, d->row->kind, v->v[0]);
     if (v->origin == ORIGIN_TENSOR && !d->kv) {
         if (v->n > 1)
-            dialect_item(&c->derived, "%s (%s)", d->row->name, d->row->from);
+            dialect_note(c, NOTE_DERIVED, "%s (%s)", d->row->name, d->row->from);
         else
-            dialect_item(&c->derived, "%s %s (%s)", d->row->name, text, d->row->from);
+            dialect_note(c, NOTE_DERIVED, "%s %s (%s)", d->row->name, text, d->row->from);
     }
     if (v->origin == ORIGIN_CONSTANT)
-        dialect_item(&c->defaults, "%s %s (constant of %s)", d->row->name, text,
+        dialect_note(c, NOTE_DEFAULT, "%s %s (constant of %s)", d->row->name, text,
                      d->row->rule == RULE_PUBLISHED ? c->published->name : c->family->name);
     if (v->origin == ORIGIN_CONSTANT && d->row->rule == RULE_ANY)
-        dialect_warn(c, "key %s is missing: using %s, as in every published %s", d->row->name, text, c->family->name);
+        dialect_warn(c, "W9", "key %s is missing: using %s, as in every published %s", d->row->name, text,
+                     c->family->name);
     if (v->origin == ORIGIN_DEFAULT && d->row->rule == RULE_DEFAULT)
-        dialect_item(&c->defaults, "%s %s", d->row->name, text);
+        dialect_note(c, NOTE_DEFAULT, "%s %s", d->row->name, text);
     if (d->kv && d->kv->count > 1 && d->kv->count != (uint64_t)v->n)
-        dialect_item(&c->derived, "%s (file has %llu entries for %d blocks)", d->row->name,
+        dialect_note(c, NOTE_DERIVED, "%s (file has %llu entries for %d blocks)", d->row->name,
                      (unsigned long long)d->kv->count, v->n);
 }
 
@@ -332,8 +333,9 @@ static int fit_used_experts(struct canonical *c, struct err *e)
         if (K->v[l] > E->v[l]) K->v[l] = E->v[l];
     }
     if (fewer)
-        dialect_warn(c, "%d of %d blocks have fewer than %d experts: a pruned model", fewer, c->n_layers, (int)most);
-    if (cut) dialect_warn(c, "%d blocks have fewer experts than are used: they use all of theirs", cut);
+        dialect_warn(c, "W10", "%d of %d blocks have fewer than %d experts: a pruned model", fewer, c->n_layers,
+                     (int)most);
+    if (cut) dialect_warn(c, "W10", "%d blocks have fewer experts than are used: they use all of theirs", cut);
     return 0;
 }
 

@@ -93,13 +93,13 @@ static int add_source(struct canonical *c, int file, const struct gguf_tensor *t
 static void note_rename(struct canonical *c, const struct source *s)
 {
     if (dialect_is(&s->t->name, s->name)) return;
-    if (c->n_renamed++ < 3) dialect_item(&c->renamed, "%.*s -> %s", (int)s->t->name.n, s->t->name.p, s->name);
+    if (c->n_renamed++ < 3) dialect_note(c, NOTE_RENAMED, "%.*s -> %s", (int)s->t->name.n, s->t->name.p, s->name);
 }
 
 static int map_split(struct canonical *c, int file, const struct gguf_tensor *t, int split, int layer, struct err *e)
 {
     const struct tensor_split *sp = &c->family->splits[split];
-    if (c->n_split++ == 0) dialect_item(&c->split, "%s -> %s, %s", sp->stem, sp->part[0], sp->part[1]);
+    if (c->n_split++ == 0) dialect_note(c, NOTE_SPLIT, "%s -> %s, %s", sp->stem, sp->part[0], sp->part[1]);
     for (int part = 0; part < 2; part++) {
         const int rc = add_source(c, file, t, row_index(c->family, sp->part[part]), layer, part, e);
         if (rc) return rc;

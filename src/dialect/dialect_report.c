@@ -4,29 +4,6 @@
 #include <string.h>
 #include "quant/quant.h"
 
-void dialect_item(struct str *list, const char *fmt, ...)
-{
-    va_list ap;
-    if (list->n) str_puts(list, ", ");
-    const size_t start = list->n;
-    va_start(ap, fmt);
-    str_vprintf(list, fmt, ap);
-    va_end(ap);
-    text_defuse(list->p + start, list->n - start);
-}
-
-void dialect_warn(struct canonical *c, const char *fmt, ...)
-{
-    va_list ap;
-    str_puts(&c->warnings, "warning: ");
-    const size_t start = c->warnings.n;
-    va_start(ap, fmt);
-    str_vprintf(&c->warnings, fmt, ap);
-    va_end(ap);
-    text_defuse(c->warnings.p + start, c->warnings.n - start);
-    str_puts(&c->warnings, "\n");
-}
-
 /* ---- precision */
 
 static double bits_of(uint32_t type)
@@ -47,14 +24,14 @@ static bool is_crude(uint32_t type)
 
 static const struct {
     enum tensor_class class;
-    const char *text;
+    const char *id, *text;
 } concerns[] = {
-    {CLASS_HYPER, "hyper-connection weights in %s: this file may ignore the prompt (known defect of such files)"},
-    {CLASS_ROUTER, "router in %s: widened, expert choice may differ"},
-    {CLASS_INDEX, "long-context selection is imprecise: indexer or compressor in %s"},
-    {CLASS_VECTOR, "norms, biases or other small vectors are quantised (%s)"},
-    {CLASS_EDGE, "very low precision: embedding or output in %s"},
-    {CLASS_EXPERT, "very low precision: experts in %s"},
+    {CLASS_HYPER, "W1", "hyper-connection weights in %s: this file may ignore the prompt (known defect of such files)"},
+    {CLASS_ROUTER, "W2", "router in %s: widened, expert choice may differ"},
+    {CLASS_INDEX, "W3", "long-context selection is imprecise: indexer or compressor in %s"},
+    {CLASS_VECTOR, "W6", "norms, biases or other small vectors are quantised (%s)"},
+    {CLASS_EDGE, "W7", "very low precision: embedding or output in %s"},
+    {CLASS_EXPERT, "W7", "very low precision: experts in %s"},
 };
 
 static bool is_concern(enum tensor_class class, uint32_t type)
@@ -88,8 +65,7 @@ static const struct source *first_concern(const struct canonical *c, enum tensor
     return first;
 }
 
-/* Average bits of a weight of the routed experts. */
-static double expert_bits(const struct canonical *c)
+double canonical_expert_bits(const struct canonical *c)
 {
     double bytes = 0, weights = 0;
     for (uint64_t i = 0; i < c->sources.n; i++) {
@@ -111,10 +87,10 @@ void dialect_warn_precision(struct canonical *c)
         const char *mark = strstr(concerns[i].text, "%s");
         snprintf(text, sizeof text, "%.*s%s%s", (int)(mark - concerns[i].text), concerns[i].text,
                  quant_type(s->t->type)->name, mark + 2);
-        dialect_warn(c, "%s (%s%s)", text, s->name, n > 1 ? " and others" : "");
+        dialect_warn(c, concerns[i].id, "%s (%s%s)", text, s->name, n > 1 ? " and others" : "");
     }
-    const double bits = expert_bits(c);
-    if (bits > 0 && bits < 2.1) dialect_warn(c, "very low precision: experts have %.2f bits a weight", bits);
+    const double bits = canonical_expert_bits(c);
+    if (bits > 0 && bits < 2.1) dialect_warn(c, "W7", "very low precision: experts have %.2f bits a weight", bits);
 }
 
 /* ---- keys that nobody asked for */
@@ -160,12 +136,12 @@ void dialect_note_keys(struct canonical *c)
         if (is_asked_for(c, kv)) continue;
         n += is_model_key(c, &kv->key);
         if (changes_computation(kv) && strange++ < MOST_STRANGE)
-            dialect_warn(c, "key %.*s is not understood and has no effect", (int)(kv->key.n < 100 ? kv->key.n : 100),
-                         kv->key.p);
+            dialect_warn(c, "", "key %.*s is not understood and has no effect",
+                         (int)(kv->key.n < 100 ? kv->key.n : 100), kv->key.p);
     }
     if (strange > MOST_STRANGE)
-        dialect_warn(c, "%d more keys are not understood and have no effect", strange - MOST_STRANGE);
-    if (n) dialect_item(&c->ignored, "%d key%s", n, n == 1 ? "" : "s");
+        dialect_warn(c, "", "%d more keys are not understood and have no effect", strange - MOST_STRANGE);
+    if (n) dialect_note(c, NOTE_IGNORED, "%d key%s", n, n == 1 ? "" : "s");
 }
 
 /* ---- the report */
@@ -181,30 +157,34 @@ static void census(const struct canonical *c, struct str *out)
         str_printf(out, "%s%s %d", between, quant_type(type)->name, count[type]);
         between = ", ";
     }
-    const double bits = expert_bits(c);
+    const double bits = canonical_expert_bits(c);
     if (bits > 0) str_printf(out, "; experts %.2f bits a weight", bits);
     str_puts(out, "\n");
 }
 
-static void section(struct str *out, const char *title, const struct str *items)
+/* The notes of a kind, on one line. */
+static void section(const struct canonical *c, enum canonical_note kind, const char *title, struct str *out)
 {
-    if (items->n) str_printf(out, "%s: %s\n", title, str_c(items));
+    const char *text;
+    for (int i = 0; (text = canonical_note(c, kind, i, NULL)); i++) str_printf(out, "%s%s", i ? ", " : title, text);
+    if (kind == NOTE_RENAMED && canonical_note(c, kind, 0, NULL)) str_puts(out, c->n_renamed > 3 ? ", ...)" : ")");
+    if (canonical_note(c, kind, 0, NULL)) str_puts(out, "\n");
 }
 
 void canonical_report(const struct canonical *c, struct str *out)
 {
     const uint64_t n = gguf_set_n_tensors(c->set);
+    const char *text;
+    char renamed[40];
     str_printf(out, "model: %s, %s (%s, %s dialect), %d %s%s, %llu tensors\n", c->name,
                c->published ? c->published->name : c->family->name, c->family->short_name, c->dialect, c->n_files,
                gguf_set_is_split(c->set) ? "shard" : "file", c->n_files == 1 ? "" : "s", (unsigned long long)n);
-    section(out, "derived", &c->derived);
-    section(out, "defaults", &c->defaults);
-    if (c->n_renamed) {
-        str_printf(out, "renamed: %d tensors (%s%s)\n", c->n_renamed, str_c(&c->renamed),
-                   c->n_renamed > 3 ? ", ..." : "");
-    }
-    section(out, "split", &c->split);
-    section(out, "ignored", &c->ignored);
+    section(c, NOTE_DERIVED, "derived: ", out);
+    section(c, NOTE_DEFAULT, "defaults: ", out);
+    snprintf(renamed, sizeof renamed, "renamed: %d tensors (", c->n_renamed);
+    section(c, NOTE_RENAMED, renamed, out);
+    section(c, NOTE_SPLIT, "split: ", out);
+    section(c, NOTE_IGNORED, "ignored: ", out);
     census(c, out);
-    str_puts(out, str_c(&c->warnings));
+    for (int i = 0; (text = canonical_note(c, NOTE_WARNING, i, NULL)); i++) str_printf(out, "warning: %s\n", text);
 }

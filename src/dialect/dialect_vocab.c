@@ -52,7 +52,7 @@ static int compare_id(struct canonical *c, const char *key, const char *text, st
     if (gguf_i64(kv, 0, &id, e)) return e->code;
     const bool there = id >= 0 && (uint64_t)id < c->tokens->count;
     if (!there || gguf_string(c->tokens, (uint64_t)id, &s, NULL) || !dialect_is(&s, text))
-        dialect_warn(c, "%s is %lld, which is not %s: the text decides", key, (long long)id, text);
+        dialect_warn(c, "W9", "%s is %lld, which is not %s: the text decides", key, (long long)id, text);
     return 0;
 }
 
@@ -63,8 +63,8 @@ static void compare_pre(struct canonical *c)
     if (!dialect_text(kv, &s)) return;
     for (int i = 0; i < 3 && c->family->pre[i]; i++)
         if (dialect_text_is(kv, c->family->pre[i])) return;
-    dialect_warn(c, "tokenizer.ggml.pre is \"%.*s\": using %s, as %s always does", (int)(s.n < 60 ? s.n : 60), s.p,
-                 c->family->pre[0], c->family->name);
+    dialect_warn(c, "W9", "tokenizer.ggml.pre is \"%.*s\": using %s, as %s always does", (int)(s.n < 60 ? s.n : 60),
+                 s.p, c->family->pre[0], c->family->name);
 }
 
 static int check_model(const struct canonical *c, struct err *e)
