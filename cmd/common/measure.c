@@ -64,6 +64,13 @@ int measure_reading(struct pool *p, const void *bytes, uint64_t n, double *bytes
     return tasks ? 0 : err_set(e, ERR_LIMIT, "%llu bytes are too few to measure with", (unsigned long long)n);
 }
 
+uint64_t measure_probe_bytes(const struct sysinfo *s)
+{
+    const uint64_t left = s->group_left < s->memory_free ? s->group_left : s->memory_free;
+    const uint64_t most = UINT64_C(512) << 20;
+    return !left || left / 4 > most ? most : left / 4;
+}
+
 int measure_memory(struct pool *p, uint64_t bytes, double *bytes_per_s, struct err *e)
 {
     const uint64_t piece = PIECE_WORDS * sizeof(uint64_t);

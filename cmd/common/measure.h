@@ -5,9 +5,12 @@
 #include <stdint.h>
 #include "base/err.h"
 #include "base/pool.h"
+#include "base/sysinfo.h"
 #include "peak.h"
 #include "quant/quant.h"
 
+/* Bytes to read for the speed of memory: more than caches hold, and no burden for the machine. */
+uint64_t measure_probe_bytes(const struct sysinfo *s);
 /* Bytes per second of reading memory that no cache holds: the best of several passes over one block of bytes. */
 int measure_memory(struct pool *p, uint64_t bytes, double *bytes_per_s, struct err *e);
 /* The same of bytes that exist already: n > 0 at p, which stay as they are. */

@@ -5,8 +5,9 @@
 #include "common/option_scan.h"
 
 extern const struct help_program gguf_program;
-extern const struct help_section convert_section, inspect_section, synth_section;
+extern const struct help_section check_section, convert_section, inspect_section, synth_section;
 
+int command_check(int argc, char **argv);
 int command_convert(int argc, char **argv);
 int command_inspect(int argc, char **argv);
 int command_synth(int argc, char **argv);

@@ -7,7 +7,7 @@
 #include "commands.h"
 #include "ds4.h"
 #include "inspect_container.h"
-#include "inspect_groups.h"
+#include "common/file_census.h"
 
 enum { MOST_FILES = 16 };
 
@@ -69,9 +69,11 @@ static int n_layers(const ds4_engine *g)
 
 static void print_files(const struct inspect_options *o, const struct gguf_set *set, const ds4_engine *g)
 {
+    struct file_census census;
     if (!o->summary) inspect_metadata(set);
     if (!o->summary) inspect_tensors(set);
-    inspect_groups(set, n_layers(g));
+    file_census_take(&census, set, n_layers(g));
+    file_census_print(&census);
 }
 
 static void print_model(const ds4_engine *g, const struct ds4_error *why_not)

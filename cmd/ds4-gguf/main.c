@@ -8,17 +8,19 @@ static const struct command {
     const struct help_section *section;
     int (*run)(int argc, char **argv);
 } commands[] = {
+    {&check_section, command_check},
     {&convert_section, command_convert},
     {&inspect_section, command_inspect},
     {&synth_section, command_synth},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
-static const struct help_part parts[] = {{&convert_section}, {&inspect_section}, {&synth_section},
-                                         {&help_on_help},    {&help_on_status},  {&help_on_environment}};
+static const struct help_part parts[] = {{&check_section}, {&convert_section}, {&inspect_section},    {&synth_section},
+                                         {&help_on_help},  {&help_on_status},  {&help_on_environment}};
 
 static const struct help_example examples[] = {
     {NULL, "ds4-gguf inspect model.gguf"},
+    {"check", "ds4-gguf check big-00001-of-00017.gguf"},
     {"convert", "ds4-gguf convert DeepSeek-V4-Flash -o flash-q2.gguf --dense q8_0 --embedding f16 "
                 "--type 'ffn_down_exps=q2_k' --experts iq2_xxs"},
     {"inspect", "ds4-gguf inspect --summary big-00001-of-00017.gguf"},

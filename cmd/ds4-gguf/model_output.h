@@ -10,7 +10,7 @@
 #include "common/option.h"
 #include "gguf/gguf.h"
 #include "layout.h"
-#include "work_progress.h"
+#include "common/work_progress.h"
 
 struct model_output_options {
     const char *path;

@@ -59,14 +59,6 @@ static void memory_lines(const struct sysinfo *s)
 
 /* ---------------------------------------------------------------- what is measured */
 
-/* Bytes to read for the speed of memory: more than caches hold, and no burden for the machine. */
-static uint64_t probe_bytes(const struct sysinfo *s)
-{
-    const uint64_t left = s->group_left < s->memory_free ? s->group_left : s->memory_free;
-    const uint64_t most = UINT64_C(512) << 20;
-    return !left || left / 4 > most ? most : left / 4;
-}
-
 /* Bytes per second of memory; 0 if it could not be measured. */
 static double speed_lines(struct pool *p, const struct sysinfo *s)
 {
@@ -74,7 +66,7 @@ static double speed_lines(struct pool *p, const struct sysinfo *s)
     const char *plural = threads > 1 ? "s" : "", *best = quant_isa_name(quant_isa_best());
     struct err e = {0};
     double memory = 0, products = 0;
-    const uint64_t bytes = probe_bytes(s);
+    const uint64_t bytes = measure_probe_bytes(s);
     if (measure_memory(p, bytes, &memory, &e))
         line("memory read", "not measured: %s", e.msg);
     else

@@ -10,6 +10,7 @@
 #include "diagnose.h"
 #include "doctor.h"
 #include "dump_json.h"
+#include "common/check_file.h"
 #include "common/failure.h"
 #include "generate.h"
 #include "options.h"
@@ -179,12 +180,22 @@ static int start(struct options *o)
     return rc == DS4_E_ARG ? 2 : rc == DS4_E_CANCELLED ? INTERRUPTED : rc ? 1 : 0;
 }
 
+static int check(const struct options *o)
+{
+    const struct check_options co = {.paths = o->check_file,
+                                     .n_paths = o->n_check_files,
+                                     .ctx = o->runtime.ctx,
+                                     .threads = o->runtime.engine.threads,
+                                     .json = o->json};
+    return check_file(&co) ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     struct options o;
     int status;
     program_begin("ds4");
-    if (options_parse(argc, argv, &o, &status)) status = start(&o);
+    if (options_parse(argc, argv, &o, &status)) status = o.n_check_files ? check(&o) : start(&o);
     status = program_end("ds4", status);
     if (status == INTERRUPTED) terminal_die_of_interrupt();
     return status;

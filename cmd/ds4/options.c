@@ -34,6 +34,11 @@ static const struct option session_rows[] = {
 static const struct option diagnostic_rows[] = {
     {"--inspect", NULL, NULL, "print what the file is and the memory plan, and leave",
      OPTION_SET(struct options, inspect, true)},
+    {"--check-file", NULL, "FILE",
+     "tell what the model in the file is, whether it is whole and will run here, and leave; again for the second file "
+     "of a model",
+     OPTION_LIST(struct options, check_file, n_check_files)},
+    {"--json", NULL, NULL, "with --check-file: as JSON", OPTION_SET(struct options, json, true), .rare = true},
     {"--doctor", NULL, NULL, "measure the machine, with -m also what to expect of the model",
      OPTION_SET(struct options, doctor, true)},
     {"--dump-tokens", NULL, NULL, "print the tokens of the prompt as they would be sent, and leave",
@@ -94,7 +99,8 @@ static const struct help_section diagnostic_section = {
     .topic = "diagnostics",
     .title = "Checks and diagnostics",
     .text =
-        "Of several the first one in this order is done: --doctor, --dump-tokens, --inspect, --perplexity-file, "
+        "Of several the first one in this order is done: --check-file, --doctor, --dump-tokens, --inspect, "
+        "--perplexity-file, "
         "--logits-out, --dump-logits, --dump-logprobs, --decode-consistency. The last one ends with status 1 if the "
         "most probable token is not the same.",
     HELP_ROWS(diagnostic_rows)};
@@ -120,6 +126,7 @@ static const struct help_example examples[] = {
     {"sampling", "ds4 -m model.gguf -p \"Tell me a story.\" --temp 0.7 --min-p 0.1 --seed 5"},
     {"sessions", "ds4 -m model.gguf --session talk.ds4s"},
     {"diagnostics", "ds4 -m model.gguf --inspect"},
+    {"diagnostics", "ds4 --check-file model.gguf"},
     {"diagnostics", "ds4 -m model.gguf --doctor"},
 };
 
@@ -137,8 +144,8 @@ static const struct help_program program = {
 
 bool options_look(const struct options *o)
 {
-    return o->inspect || o->doctor || o->dump_tokens || o->logits_out || o->dump_logits || o->dump_logprobs ||
-           o->perplexity_file || o->decode_consistency >= 0;
+    return o->n_check_files || o->inspect || o->doctor || o->dump_tokens || o->logits_out || o->dump_logits ||
+           o->dump_logprobs || o->perplexity_file || o->decode_consistency >= 0;
 }
 
 static void check(struct args *a, const struct options *o)
@@ -148,11 +155,15 @@ static void check(struct args *a, const struct options *o)
         args_mistake(a, "give one of -p, --prompt-file and --token-ids");
     else if (prompts && o->perplexity_file)
         args_mistake(a, "--perplexity-file takes no prompt");
-    else if (o->session && (o->inspect || o->doctor || o->perplexity_file))
+    else if (o->session && (o->n_check_files || o->inspect || o->doctor || o->perplexity_file))
         args_mistake(a, "--session is for prompts and chats; leave it out to look at a model, a machine or a text");
     else if (o->session && !*o->session)
         args_mistake(a, "--session: the name is empty");
-    else if (!o->runtime.n_models && !o->doctor)
+    else if (o->n_check_files && o->runtime.n_models)
+        args_mistake(a, "--check-file names the model itself; leave out -m");
+    else if (o->json && !o->n_check_files)
+        args_mistake(a, "--json is for --check-file FILE");
+    else if (!o->runtime.n_models && !o->doctor && !o->n_check_files)
         args_mistake(a, "no model; give one with -m FILE (see ds4 --help)");
 }
 

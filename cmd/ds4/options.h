@@ -16,6 +16,9 @@ struct options {
     int n_tokens;        /* most tokens of an answer */
     int n_draft;         /* tokens guessed ahead */
     bool inspect, dump_tokens, doctor;
+    const char *check_file[RUNTIME_MAX_MODELS]; /* the files of a model to be looked at */
+    int n_check_files;
+    bool json;
     const char *token_ids;  /* "0,5,6" */
     const char *logits_out; /* float32 [tokens][vocabulary] */
     const char *dump_logits, *dump_logprobs, *perplexity_file;

@@ -54,12 +54,12 @@ static int build(struct canonical *c, const struct canonical_options *opt, struc
     if (rc == 0) rc = dialect_trunk(c, e);
     if (rc == 0) rc = dialect_map_names(c, e);
     if (rc == 0) rc = dialect_resolve_keys(c, e);
+    if (rc == 0) c->dialect = dialect_whose(c);
     if (rc == 0) rc = c->family->validate(c, opt, e);
     if (rc == 0) rc = dialect_check_vocabulary(c, e);
     if (rc == 0) rc = dialect_bind(c, e);
     if (rc == 0) rc = list_bound(c, e);
     if (rc) return rc;
-    c->dialect = dialect_whose(c);
     dialect_note_keys(c);
     for (int i = 0; gguf_set_warning(c->set, i); i++) dialect_warn(c, "", "%s", gguf_set_warning(c->set, i));
     note_ignored(c);
@@ -151,6 +151,16 @@ void canonical_close(struct canonical *c)
     mem_free(c->arch);
     mem_free(c->name);
     mem_free(c);
+}
+
+bool canonical_is_known(const struct canonical *c)
+{
+    return c->family != NULL && c->name != NULL;
+}
+
+const char *canonical_title(const struct canonical *c)
+{
+    return c->published ? c->published->name : c->family->name;
 }
 
 enum canonical_family canonical_family(const struct canonical *c)

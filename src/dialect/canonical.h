@@ -39,12 +39,17 @@ int canonical_open(const char *const *paths, int n_paths, const struct canonical
                    struct err *e);
 void canonical_close(struct canonical *c);
 
+/* False: of a refused model (refused_too) not even the family was made out; then none of the functions on the model
+ * itself may be called. Of others the parts after which it was refused are missing. */
+bool canonical_is_known(const struct canonical *c);
 enum canonical_family canonical_family(const struct canonical *c);
-const char *canonical_dialect(const struct canonical *c); /* "ds4", "llama.cpp", ... */
-const char *canonical_name(const struct canonical *c);    /* general.name, or the file name */
-int canonical_n_layers(const struct canonical *c);        /* trunk length L */
-int canonical_n_blocks(const struct canonical *c);        /* L and the draft blocks that are bound behind the trunk */
-bool canonical_has_file(const struct canonical *c);       /* false in canonical_check */
+const char *canonical_title(const struct canonical *c); /* "DeepSeek V4 Flash", or the family's name */
+const char *
+canonical_dialect(const struct canonical *c);          /* "ds4", "llama.cpp", ...; NULL: refused before it was clear */
+const char *canonical_name(const struct canonical *c); /* general.name, or the file name */
+int canonical_n_layers(const struct canonical *c);     /* trunk length L */
+int canonical_n_blocks(const struct canonical *c);     /* L and the draft blocks that are bound behind the trunk */
+bool canonical_has_file(const struct canonical *c);    /* false in canonical_check */
 
 /* A tensor by canonical name; NULL if the model has none. The printf form serves "blk.%d.attn_kv.weight". */
 const struct tensor_view *canonical_tensor(const struct canonical *c, const char *fmt, ...)

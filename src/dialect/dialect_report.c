@@ -176,9 +176,9 @@ void canonical_report(const struct canonical *c, struct str *out)
     const uint64_t n = gguf_set_n_tensors(c->set);
     const char *text;
     char renamed[40];
-    str_printf(out, "model: %s, %s (%s, %s dialect), %d %s%s, %llu tensors\n", c->name,
-               c->published ? c->published->name : c->family->name, c->family->short_name, c->dialect, c->n_files,
-               gguf_set_is_split(c->set) ? "shard" : "file", c->n_files == 1 ? "" : "s", (unsigned long long)n);
+    str_printf(out, "model: %s, %s (%s, %s dialect), %d %s%s, %llu tensors\n", c->name, canonical_title(c),
+               c->family->short_name, c->dialect, c->n_files, gguf_set_is_split(c->set) ? "shard" : "file",
+               c->n_files == 1 ? "" : "s", (unsigned long long)n);
     section(c, NOTE_DERIVED, "derived: ", out);
     section(c, NOTE_DEFAULT, "defaults: ", out);
     snprintf(renamed, sizeof renamed, "renamed: %d tensors (", c->n_renamed);

@@ -1,0 +1,132 @@
+/* The steps of a check. Each goes as far as the ones before it came; the first reason not to run is the one that is
+ * told last. */
+#include "check_file.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/sysinfo.h"
+#include "check_internal.h"
+#include "measure.h"
+#include "work_progress.h"
+
+static void no_log(void *arg, int level, const char *subject, const char *text)
+{
+}
+
+/* ---- files and model */
+
+static void open_model(struct check *c)
+{
+    const struct check_options *o = c->options;
+    const struct canonical_options co = {.look = true, .scanned = true, .refused_too = true};
+    canonical_open(o->paths, o->n_paths, &co, &c->model, &c->why_not);
+    if (c->model)
+        c->files = canonical_files(c->model);
+    else if (gguf_set_open_part(o->paths[0], &c->part, NULL) == 0)
+        c->files = c->part;
+    const bool known = c->model && canonical_is_known(c->model);
+    if (c->files) file_census_take(&c->census, c->files, known ? canonical_n_layers(c->model) : 0);
+}
+
+/* ---- damage inside tensors */
+
+static void tell(void *arg, const struct gguf_tensor *t, uint64_t n)
+{
+    struct str name = {0};
+    str_add(&name, t->name.p, (size_t)t->name.n);
+    text_defuse(name.p, name.n);
+    work_progress_add(arg, str_c(&name), n);
+    str_free(&name);
+}
+
+static void refuse_flaws(struct check *c)
+{
+    for (int i = 0; i < c->scan.n_flaws; i++) {
+        const struct gguf_flaw *f = &c->scan.flaws[i];
+        if (!canonical_is_vital(c->model, f->tensor)) continue;
+        err_set(&c->why_not, ERR_MODEL,
+                "%s: %.*s holds NaN or Inf in row %lld, which spoils every token: the file is damaged; get it again",
+                gguf_path(gguf_set_file(c->files, f->file)), (int)(f->tensor->name.n < 200 ? f->tensor->name.n : 200),
+                f->tensor->name.p, (long long)f->row);
+        return;
+    }
+}
+
+static void scan_files(struct check *c, struct pool *p)
+{
+    struct work_progress progress;
+    const double start = clock_s();
+    if (c->options->headers || c->why_not.code) return;
+    work_progress_begin(&progress, gguf_scan_bytes(c->files));
+    const int rc = gguf_set_scan(c->files, p, tell, &progress, &c->scan, &c->why_not);
+    work_progress_end(&progress);
+    c->scan_s = clock_s() - start;
+    c->scanned = rc == 0;
+    if (rc == 0) refuse_flaws(c);
+}
+
+/* ---- this machine */
+
+static void open_engine(struct check *c)
+{
+    const struct check_options *o = c->options;
+    const struct ds4_options eo = {.model_paths = o->paths,
+                                   .n_model_paths = o->n_paths,
+                                   .ctx = o->ctx,
+                                   .threads = o->threads,
+                                   .report_only = true,
+                                   .headers_only = o->headers,
+                                   .log = no_log};
+    struct ds4_error e = {0};
+    if (c->why_not.code) return;
+    if (ds4_engine_open(&eo, &c->engine, &e))
+        err_set(&c->why_not, e.code, "%s", e.message);
+    else
+        ds4_engine_plan(c->engine, &c->plan);
+}
+
+bool check_fits(const struct check *c)
+{
+    return !c->plan.available || c->plan.total <= c->plan.available;
+}
+
+static double gib(uint64_t bytes)
+{
+    return (double)bytes / (1 << 30);
+}
+
+static void look_at_machine(struct check *c, struct pool *p)
+{
+    struct sysinfo s;
+    struct disk_speed d;
+    if (!c->engine) return;
+    sysinfo_read("", &s);
+    measure_memory(p, measure_probe_bytes(&s), &c->memory, NULL);
+    if (check_fits(c)) return;
+    if (measure_disk(p, c->options->paths[0], &d, NULL) == 0) c->disk = d.bytes_per_s;
+    err_set(&c->why_not, ERR_MEMORY,
+            "this machine has too little memory: %.2f GiB are needed, %.2f available; a smaller quantisation or a "
+            "smaller --ctx would help, or --page-weights, with which the weights are read from disk again and again",
+            gib(c->plan.total), gib(c->plan.available));
+}
+
+bool check_file(const struct check_options *o)
+{
+    struct check c = {.options = o};
+    struct pool *p = NULL;
+    open_model(&c);
+    if (!c.why_not.code) pool_create(o->threads, &p, &c.why_not);
+    scan_files(&c, p);
+    open_engine(&c);
+    if (p) look_at_machine(&c, p);
+    if (o->json)
+        check_print_json(&c);
+    else
+        check_print_text(&c);
+    const bool runs = !c.why_not.code;
+    ds4_engine_close(c.engine);
+    pool_free(p);
+    gguf_scan_free(&c.scan);
+    canonical_close(c.model);
+    gguf_set_close(c.part);
+    return runs;
+}
