@@ -12,7 +12,8 @@ static int read_one(const struct canonical *c, const struct array_row *row, stru
     a->kv = dialect_key(c, row->name);
     if (!a->kv && row->optional) return 0;
     if (!a->kv)
-        return err_set(e, ERR_MODEL, "%s.%s is missing and cannot be derived", c->family->short_name, row->name);
+        return err_set(e, ERR_MODEL, "%s.%s is missing and cannot be derived%s", c->family->short_name, row->name,
+                       dialect_table_advice(c));
     if (a->kv->type != GGUF_ARRAY || a->kv->elem == GGUF_STRING || a->kv->count < 1 || a->kv->count > MOST_ENTRIES)
         return err_set(e, ERR_MODEL, "%.*s is %s of %llu; an array of 1 to %d numbers is needed", (int)a->kv->key.n,
                        a->kv->key.p, gguf_kind(a->kv, kind), (unsigned long long)a->kv->count, MOST_ENTRIES);

@@ -76,6 +76,15 @@ const char *dialect_whose(const struct canonical *c);
 /* Number N of "blk.N.rest" and rest; -1 if the name is of no block. */
 int64_t dialect_block(const struct gguf_str *name, struct gguf_str *rest);
 
+/* dialect_side.c: refusals of what is not a language model by itself. */
+int dialect_refuse_side_file(const struct canonical *c, struct err *e);
+int dialect_refuse_draft(const struct canonical *c, struct err *e);
+/* True if the only tensor is the family's table. */
+bool dialect_is_table_alone(const struct canonical *c);
+int dialect_refuse_table(const struct canonical *c, struct err *e);
+/* What to add where something is missing that comes with the table; "" where the table is there. */
+const char *dialect_table_advice(const struct canonical *c);
+
 /* dialect_names.c */
 int dialect_map_names(struct canonical *c, struct err *e);
 const struct source *dialect_find(const struct canonical *c, int layer, const char *stem);

@@ -15,47 +15,14 @@ static const struct known {
     {"deepseek-v4", &dialect_deepseek4, NULL},
     {"deepseek-v4-flash", &dialect_deepseek4, NULL},
     {"deepseek41", NULL, "DeepSeek V4.1"},
-    {"glm-dsa", NULL, "GLM-5"},
-    {"glm5-next", NULL, "GLM-5"},
-    {"glm5next", NULL, "GLM-5"},
-    {"glm5_next", NULL, "GLM-5"},
+    {"glm-dsa", NULL, "GLM 5"},
+    {"glm5-next", NULL, "GLM 5.3 Flash"},
+    {"glm5next", NULL, "GLM 5.3 Flash"},
+    {"glm5_next", NULL, "GLM 5.3 Flash"},
     {"qwen4exp", &dialect_qwen38, NULL},
     {"qwen4-exp", &dialect_qwen38, NULL},
     {"qwen4_exp", &dialect_qwen38, NULL},
 };
-
-/* Files that are no language model by themselves. */
-static const struct side_file {
-    const char *key, *value, *what;
-} side_files[] = {
-    {"general.type", "imatrix", "an importance matrix"},
-    {"general.type", "adapter", "an adapter"},
-    {"general.type", "mmproj", "a vision encoder"},
-    {"general.architecture", "clip", "a vision encoder"},
-    {"general.architecture", "dflash", "a draft"},
-    {"general.architecture", "dspark", "a draft"},
-    {"general.architecture", "deepseek4-dspark", "a draft"},
-    {"general.architecture", "deepseek41-dspark", "a draft"},
-    {"general.architecture", "deepseek4-mtp", "a draft"},
-    {"general.architecture", "deepseek4_mtp_support", "a draft"},
-};
-
-static int refuse_side_file(const struct canonical *c, const char *what, struct err *e)
-{
-    return err_set(e, ERR_MODEL, "%s is %s; give it next to a language model", gguf_path(c->files[0]), what);
-}
-
-static int refuse_side_files(const struct canonical *c, const char *arch, struct err *e)
-{
-    for (size_t i = 0; i < sizeof side_files / sizeof *side_files; i++)
-        if (dialect_text_is(gguf_set_kv_find(c->set, side_files[i].key), side_files[i].value))
-            return refuse_side_file(c, side_files[i].what, e);
-    const size_t n = strlen(arch);
-    if (n > 7 && strcmp(arch + n - 7, "-vision") == 0) return refuse_side_file(c, "a vision encoder", e);
-    if (gguf_set_n_tensors(c->set) == 0 && gguf_set_kv_find(c->set, "tokenizer.ggml.tokens"))
-        return refuse_side_file(c, "a vocabulary", e);
-    return 0;
-}
 
 int64_t dialect_block(const struct gguf_str *name, struct gguf_str *rest)
 {
@@ -86,7 +53,9 @@ static bool is_deepseek41(const struct canonical *c)
 
 static int refuse_family(const struct gguf *g, const char *what, struct err *e)
 {
-    return err_set(e, ERR_MODEL, "%s is a %s model, which this version does not run", gguf_path(g), what);
+    return err_set(e, ERR_MODEL,
+                   "%s is a %s model, which this version does not run; it runs DeepSeek V4 and Qwen3.8 Flash Next",
+                   gguf_path(g), what);
 }
 
 int dialect_recognise(struct canonical *c, struct err *e)
@@ -100,7 +69,7 @@ int dialect_recognise(struct canonical *c, struct err *e)
     c->arch = mem_alloc((size_t)arch.n + 1);
     if (arch.n) memcpy(c->arch, arch.p, (size_t)arch.n);
     text_defuse(c->arch, (size_t)arch.n);
-    const int rc = refuse_side_files(c, c->arch, e);
+    const int rc = dialect_refuse_side_file(c, e);
     if (rc) return rc;
     if (!kv) return err_set(e, ERR_MODEL, "%s has no general.architecture: it is not a language model", gguf_path(g));
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -166,14 +135,16 @@ int dialect_trunk(struct canonical *c, struct err *e)
             if ((dialect_begins(&rest, "attn_") || dialect_begins(&rest, "ssm_")) && b > last) last = b;
         }
     }
-    if (!first && draft_only) return refuse_side_file(c, "a draft", e);
+    if (!first && draft_only) return dialect_refuse_draft(c, e);
     /* The first Qwen files: what goes around the draft's block has no block in its names, the block is the last one. */
     if (c->family->binds_draft && draft < 0 && apart && !apart_blocks && last > 0) draft = last;
     c->n_layers = (int)(draft >= 0 ? draft : last + 1);
     c->n_layers -= draft_stages(c, c->n_layers);
     if (draft >= 0 && c->family->binds_draft) c->n_draft = (int)(last - draft) + 1;
-    if (c->n_layers == 0 || !first)
+    if (c->n_layers == 0 || !first) {
+        if (dialect_is_table_alone(c)) return dialect_refuse_table(c, e);
         return err_set(e, ERR_MODEL, "%s has no blk.0: no block of a model", gguf_path(c->files[0]));
+    }
     return 0;
 }
 
