@@ -10,7 +10,7 @@ static int read_one(const struct canonical *c, const struct array_row *row, stru
 {
     char kind[32];
     a->kv = dialect_key(c, row->name);
-    if (!a->kv && row->optional) return 0;
+    if (!a->kv && (row->optional || row->sum_of)) return 0;
     if (!a->kv)
         return err_set(e, ERR_MODEL, "%s.%s is missing and cannot be derived%s", c->family->short_name, row->name,
                        dialect_table_advice(c));
@@ -24,11 +24,22 @@ static int read_one(const struct canonical *c, const struct array_row *row, stru
     return rc;
 }
 
+/* Entries of a file may be any number: sums wrap, and whoever uses them looks at them as at those of a file. */
+static void add_up(struct canonical *c, const struct array_row *row, struct array *a)
+{
+    const uint64_t *part = canonical_array(c, row->sum_of, &a->n);
+    a->v = mem_alloc((size_t)(a->n + 1) * sizeof *a->v);
+    for (int i = 0; i + 1 < a->n; i++) a->v[i + 1] = a->v[i] + part[i];
+    dialect_note(c, NOTE_DERIVED, "%s (sums of %s)", row->name, row->sum_of);
+}
+
 int dialect_read_arrays(struct canonical *c, struct err *e)
 {
     int rc = 0;
     c->arrays = mem_alloc((size_t)(c->family->n_arrays + 1) * sizeof *c->arrays);
     for (int i = 0; i < c->family->n_arrays && rc == 0; i++) rc = read_one(c, &c->family->arrays[i], &c->arrays[i], e);
+    for (int i = 0; i < c->family->n_arrays && rc == 0; i++)
+        if (!c->arrays[i].kv && c->family->arrays[i].sum_of) add_up(c, &c->family->arrays[i], &c->arrays[i]);
     return rc;
 }
 

@@ -92,6 +92,7 @@ struct key_row {
 struct array_row {
     const char *name;
     bool optional;
+    const char *sum_of; /* where missing: entry i is the sum of the entries of that list before i. NULL: no such rule */
 };
 
 /* ---- families */

@@ -201,7 +201,7 @@ static const struct key_row keys[] = {
 /* Lists that tell of no layer. Hash constants cannot be derived: a model without them is refused. */
 static const struct array_row arrays[] = {
     {"ple.layer_multipliers"},
-    {"ple.head_offsets"},
+    {"ple.head_offsets", .sum_of = "ple.head_vocab_sizes"},
     {"ple.head_vocab_sizes"},
     {"rope.dimension_sections", .optional = true},
 };

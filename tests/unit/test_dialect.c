@@ -360,11 +360,13 @@ static const struct {
 } refusals[] = {
     /* R1, R2 and families of other versions */
     {{EDIT_TEXT, "general.architecture", .text = "llama"}, "architecture \"llama\" is none of the supported models"},
-    {{EDIT_TEXT, "general.architecture", .text = "glm-dsa"}, "is a GLM 5 model, which this version does not run; it runs DeepSeek V4"},
+    {{EDIT_TEXT, "general.architecture", .text = "glm-dsa"},
+     "is a GLM 5 model, which this version does not run; it runs DeepSeek V4"},
     {{EDIT_TEXT, "general.architecture", .text = "qwen4exp"}, "qwen4exp.ple.layer_multipliers is missing"},
     {{EDIT_TEXT, "general.architecture", .text = "deepseek41"}, "is a DeepSeek V4.1 model"},
     {{EDIT_NAME, "blk.1.attn_sinks.weight", .text = "blk.1.engram_kv.weight"}, "is a DeepSeek V4.1 model"},
-    {{EDIT_TEXT, "general.architecture", .text = "deepseek4-mtp"}, "is an MTP draft of DeepSeek V4, which this version does not use; run the model itself"},
+    {{EDIT_TEXT, "general.architecture", .text = "deepseek4-mtp"},
+     "is an MTP draft of DeepSeek V4, which this version does not use; run the model itself"},
     {{EDIT_TEXT, "general.architecture", .text = "clip"}, "is a vision encoder"},
     {{EDIT_TEXT, "general.type", .text = "adapter"}, "is an adapter"},
     {{EDIT_NO_TENSORS, "", 0}, "is a vocabulary"},

@@ -110,7 +110,8 @@ static void tensors_tell(void **state)
                                        "block_count",
                                        "nextn_predict_layers",
                                        "full_attention_interval",
-                                       "attention.compress_ratios"};
+                                       "attention.compress_ratios",
+                                       "ple.head_offsets"};
     struct form_edit edits[sizeof told / sizeof *told];
     char name[sizeof told / sizeof *told][64];
     struct err e = {0};
@@ -122,7 +123,13 @@ static void tensors_tell(void **state)
     if (dialect_form_edit(base, edited, edits, (int)(sizeof told / sizeof *told), &e)) fail_msg("%s", e.msg);
     struct canonical *a = open_file(base), *b = open_file(edited);
     same_model(a, b);
+    int n, m;
+    const uint64_t *want = canonical_array(a, "ple.head_offsets", &n),
+                   *got = canonical_array(b, "ple.head_offsets", &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(got, want, (size_t)n * sizeof *got);
     canonical_report(b, &report);
+    assert_non_null(strstr(str_c(&report), "ple.head_offsets (sums of ple.head_vocab_sizes)"));
     assert_non_null(strstr(str_c(&report), "ssm.group_count 2 (attn_qkv)"));
     assert_non_null(strstr(str_c(&report), "ple.ngram_size 3 (ple.layer_multipliers)"));
     str_free(&report);
