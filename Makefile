@@ -55,6 +55,7 @@ LIBS_test_answer := -ljansson
 LIBS_test_answer_random := -ljansson
 LIBS_test_answer_state := -ljansson
 LIBS_test_chat := -lvterm
+LIBS_test_check := -ljansson
 
 # Manual pages are what the programs say of themselves.
 MAN    := $(PROGRAMS:%=$(BUILD)/man/%.1)

@@ -73,6 +73,8 @@ static void open_engine(struct check *c)
                                    .n_model_paths = o->n_paths,
                                    .ctx = o->ctx,
                                    .threads = o->threads,
+                                   .memory_limit = o->memory,
+                                   .page_weights = o->page_weights,
                                    .report_only = true,
                                    .headers_only = o->headers,
                                    .log = no_log};

@@ -4,12 +4,15 @@
 #ifndef CHECK_FILE_H
 #define CHECK_FILE_H
 #include <stdbool.h>
+#include <stdint.h>
 
 struct check_options {
     const char *const *paths; /* of one model, as for ds4_options.model_paths */
     int n_paths;
     int ctx, threads; /* 0: as ds4 */
-    bool json;        /* one JSON object instead of text */
+    uint64_t memory;  /* bytes to count on; 0: what is free now */
+    bool page_weights;
+    bool json;    /* one JSON object instead of text */
     bool headers;     /* weights are not read */
 };
 

@@ -186,6 +186,8 @@ static int check(const struct options *o)
                                      .n_paths = o->n_check_files,
                                      .ctx = o->runtime.ctx,
                                      .threads = o->runtime.engine.threads,
+                                     .memory = o->runtime.engine.memory_limit,
+                                     .page_weights = o->runtime.engine.page_weights,
                                      .json = o->json};
     return check_file(&co) ? 0 : 1;
 }

@@ -38,23 +38,14 @@ static int problems_end(struct problems *p, struct err *e)
 
 /* ---- types */
 
-/* Who wrote files with a type number that ggml does not have. */
-static const char *fork_of(uint32_t type)
-{
-    if (type >= 64 && type <= 66) return "unsloth's llama.cpp";
-    if (type >= 97 && type <= 399) return "ik_llama.cpp";
-    return "another program";
-}
-
 static bool type_is_usable(const struct source *s, const struct tensor_row *row, struct problems *p)
 {
     const uint32_t type = s->t->type;
     const struct quant_type *q = quant_type(type);
+    char fork[80];
+    dialect_fork(type, fork);
     if (!q)
-        problem(p,
-                "%s has type %u, which only %s can read; use a file with types of GGUF's own list, such as Q8_0, Q4_K "
-                "or Q2_K",
-                s->name, type, fork_of(type));
+        problem(p, "%s has %s; use a file with types of GGUF's own list, such as Q8_0, Q4_K or Q2_K", s->name, fork);
     else if ((row->flags & TENSOR_IDS) && type != QT_I32 && type != QT_I64)
         problem(p, "%s has type %s; expert ids are I32 or I64", s->name, q->name);
     else if (!(row->flags & TENSOR_IDS) && (!q->decode || (type == QT_I32 && !(row->flags & TENSOR_TABLE))))

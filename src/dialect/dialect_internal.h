@@ -119,6 +119,9 @@ int64_t dialect_scan(const struct canonical *c, const struct source *s);
 /* The same for a bound tensor, of which every value is decoded. */
 int64_t dialect_scan_values(const struct source *s);
 
+/* dialect_forks.c: "type 139 (IQ4_K), which only ik_llama.cpp can read", of a number that is not ggml's. */
+void dialect_fork(uint32_t type, char text[80]);
+
 /* dialect_bind.c */
 /* True if an unsound value in such a tensor is wrong in every token (spec 13.2 W8). */
 bool dialect_is_vital(const struct tensor_row *row);

@@ -20,6 +20,9 @@ struct gguf_shown {
 };
 struct gguf_shown gguf_show(const char *p, uint64_t n);
 
+/* What a file without GGUF's magic is, and what to do, where its first bytes tell; else NULL. */
+const char *gguf_what_else(const uint8_t *data, uint64_t n);
+
 /* A tensor has at most GGUF_MAX_DIMS dims. */
 int gguf_dims_check(uint64_t n_dims, struct err *e);
 /* Checks ne[0..n_dims) and (where the type is known) the row length; sets the rest of ne, and bytes. n_dims is good;

@@ -106,8 +106,24 @@ static void note_name(struct cursor *c, struct strmap *map, struct gguf_str name
                 first);
 }
 
+/* The sentence for a file that begins with other bytes than GGUF's. */
+static void refuse_magic(struct cursor *c)
+{
+    const uint8_t *magic = c->g->data;
+    const char *what = gguf_what_else(c->g->data, c->g->size);
+    if (what)
+        err_set(&c->err, ERR_FORMAT, "not a GGUF file: %s", what);
+    else
+        err_set(&c->err, ERR_FORMAT, "not a GGUF file: it begins with bytes %02X %02X %02X %02X, not \"GGUF\"",
+                magic[0], magic[1], magic[2], magic[3]);
+}
+
 static void read_header(struct cursor *c)
 {
+    if (left(c) < HEADER_BYTES && gguf_what_else(c->g->data, c->g->size)) {
+        refuse_magic(c);
+        return;
+    }
     if (left(c) < HEADER_BYTES) {
         err_set(&c->err, ERR_FORMAT, "the file has %" PRIu64 " byte%s; a GGUF header has %d", left(c),
                 left(c) == 1 ? "" : "s", HEADER_BYTES);
@@ -118,8 +134,7 @@ static void read_header(struct cursor *c)
     c->n_tensors = take_number(c, 8, "n_tensors");
     c->n_kv = take_number(c, 8, "n_kv");
     if (memcmp(magic, "GGUF", 4))
-        err_set(&c->err, ERR_FORMAT, "not a GGUF file: it begins with bytes %02X %02X %02X %02X, not \"GGUF\"",
-                magic[0], magic[1], magic[2], magic[3]);
+        refuse_magic(c);
     else if (version && !(version & 0xFFFF))
         err_set(&c->err, ERR_FORMAT,
                 "written on a machine of the other byte order (version field 0x%08" PRIX32
@@ -316,8 +331,9 @@ static void check_inside(struct cursor *c, uint64_t align)
     const struct gguf_tensor *t = tensor(c->g, missing);
     c->part = IN_FILE;
     err_set(&c->err, ERR_FORMAT,
-            "header says %" PRIu64 " bytes, file has %" PRIu64 ": the download is incomplete (tensor %s, bytes %" PRIu64
-            " to %" PRIu64 ", is the first that is not whole)",
+            "header says %" PRIu64 " bytes, file has %" PRIu64
+            ": the download is incomplete: continue it, or get it again (tensor %s, bytes %" PRIu64 " to %" PRIu64
+            ", is the first that is not whole)",
             end, c->g->size, gguf_show(t->name.p, t->name.n).text, t->offset, t->offset + extent(t) - 1);
 }
 

@@ -838,7 +838,7 @@ const struct hostile_case hostile_cases[] = {
      {TEXT("general.architecture", "deep\x1B[31m\nseek\xFF")},
      {"architecture \"deep?[31m?seek?\""}},
     {"files", "adapter", {TEXT("general.type", "adapter")}, {"an adapter", "language model"}},
-    {"files", "draft", {TEXT("general.architecture", "deepseek4-mtp")}, {"a draft", "language model"}},
+    {"files", "draft", {TEXT("general.architecture", "deepseek4-mtp")}, {"an MTP draft", "run the model itself"}},
     {"files", "encoder", {TEXT("general.architecture", "clip")}, {"a vision encoder", "language model"}},
 
     /* ---- vocabularies */

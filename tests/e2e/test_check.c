@@ -1,0 +1,379 @@
+/* ds4 --check-file and ds4-gguf check as programs: what they tell of a good file in any form, each warning by its
+ * number, and of files that do not run why not and what to do, in one sentence that needs no other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "../support/dialect_forms.h"
+#include "../support/forge.h"
+#include "../support/shell_run.h"
+#include "../support/split_files.h"
+#include "../support/synth_model.h"
+#include "../support/synth_qwen38.h"
+#include "../support/temp_files.h"
+#include "gguf/gguf.h"
+#include "quant/quant.h"
+
+#define COUNT(a) (sizeof(a) / sizeof(a)[0])
+#define DS4      TEST_BUILD "/ds4 "
+#define CHECK    TEST_BUILD "/ds4-gguf check "
+
+enum { PATH_BYTES = TEMP_PATH + 40 };
+static char folder[TEMP_PATH], base[PATH_BYTES], qwen[PATH_BYTES], file[PATH_BYTES];
+
+static struct synth_shape shape_of_tests(void)
+{
+    struct synth_shape s = synth_tiny();
+    s.rest = s.embed = QT_F16;
+    s.dense = QT_Q8_0;
+    s.gate = s.up = QT_Q4_0;
+    s.down = QT_MXFP4;
+    return s;
+}
+
+static int set_up(void **state)
+{
+    const struct synth_shape s = shape_of_tests();
+    struct synth_qwen38 q = synth_qwen38_tiny();
+    struct err e = {0};
+    q.draft = true;
+    temp_folder(folder);
+    snprintf(base, sizeof base, "%s/base.gguf", folder);
+    snprintf(qwen, sizeof qwen, "%s/qwen.gguf", folder);
+    snprintf(file, sizeof file, "%s/file.gguf", folder);
+    return synth_deepseek4(base, &s, &e) || synth_qwen38_write(qwen, &q, &e);
+}
+
+static int tear_down(void **state)
+{
+    return temp_remove(folder);
+}
+
+/* Runs the check, expects the status and that it ends with the line; "FOLDER" in it stands for the folder. */
+static void check_ends(const char *command, const char *path, int status, const char *last, struct str *said)
+{
+    struct str line = {0}, want = {0};
+    str_printf(&line, "%s%s 2>&1", command, path);
+    const int got = shell_run(str_c(&line), said);
+    const char *mark = strstr(last, "FOLDER");
+    str_printf(&want, "%.*s%s%s\n", (int)(mark ? mark - last : (long)strlen(last)), last, mark ? folder : "",
+               mark ? mark + 6 : "");
+    const size_t n = want.n;
+    const bool ends = said->n >= n && strcmp(said->p + said->n - n, want.p) == 0 &&
+                      (said->n == n || said->p[said->n - n - 1] == '\n');
+    if (got != status || !ends) fail_msg("%s: status %d, not \"%s\":\n%s", str_c(&line), got, want.p, str_c(said));
+    str_free(&line);
+    str_free(&want);
+}
+
+static void has(const struct str *said, const char *part)
+{
+    if (!strstr(str_c(said), part)) fail_msg("no \"%s\" in\n%s", part, str_c(said));
+}
+
+/* ---------------------------------------------------------------- files that run */
+
+static void good_file(void **state)
+{
+    struct str said = {0};
+    for (int i = 0; i < 2; i++) {
+        check_ends(i ? CHECK : DS4 "--check-file ", base, 0, "will run", &said);
+        has(&said, "files           1 file, ");
+        has(&said, "DeepSeek V4, 4 layers\n");
+        has(&said, "dialect         ds4\n");
+        has(&said, "\nrouted experts         12 ");
+        has(&said, "\ndamage          none: no NaN or Inf in the scales and plain numbers of ");
+        has(&said, "\nmemory          ");
+        has(&said, "\nspeed           up to ");
+    }
+    check_ends(CHECK "--headers ", base, 0, "will run", &said);
+    assert_null(strstr(str_c(&said), "damage"));
+    check_ends(DS4 "--ctx 4096 --check-file ", base, 0, "will run", &said);
+    has(&said, " needed for 4096 tokens of context");
+    str_free(&said);
+}
+
+static void other_form(void **state)
+{
+    struct str said = {0};
+    struct err e = {0};
+    if (dialect_form_write(base, file, FORM_IK, WIDTHS_KEPT, &e)) fail_msg("%s", e.msg);
+    check_ends(CHECK, file, 0, "will run", &said);
+    has(&said, "\ndialect         ik_llama.cpp\n");
+    has(&said, "\nrenamed         ");
+    has(&said, " tensors: hc_head_fn");
+    has(&said, "\nderived         ");
+    has(&said, "vocab_size 288 (token_embd)");
+    has(&said, "\nwarning W9      key ");
+    str_free(&said);
+}
+
+static void any_shard(void **state)
+{
+    static const struct split_form form = {.n = 3};
+    char stem[PATH_BYTES], path[256];
+    struct str said = {0};
+    struct err e = {0};
+    int n;
+    snprintf(stem, sizeof stem, "%s/good", folder);
+    if (split_write(base, stem, &form, &n, &e)) fail_msg("%s", e.msg);
+    check_ends(CHECK, split_path(path, stem, &form, 2, n), 0, "will run", &said);
+    has(&said, "files           3 shards, ");
+    has(&said, "good-00001-of-00003.gguf, good-00002-of-00003.gguf, good-00003-of-00003.gguf\n");
+    str_free(&said);
+}
+
+/* ---------------------------------------------------------------- JSON */
+
+static json_t *checked(const char *path, int status)
+{
+    struct str said = {0}, line = {0};
+    json_error_t e;
+    str_printf(&line, CHECK "--json %s 2>/dev/null", path);
+    assert_int_equal(shell_run(str_c(&line), &said), status);
+    json_t *j = json_loads(str_c(&said), 0, &e);
+    if (!j) fail_msg("%s in\n%s", e.text, str_c(&said));
+    assert_int_equal(json_is_true(json_object_get(j, "will_run")), status == 0);
+    str_free(&said);
+    str_free(&line);
+    return j;
+}
+
+static void as_json(void **state)
+{
+    json_t *j = checked(base, 0);
+    assert_string_equal(json_string_value(json_object_get(j, "family")), "DeepSeek V4");
+    assert_string_equal(json_string_value(json_object_get(j, "dialect")), "ds4");
+    assert_int_equal(json_integer_value(json_object_get(j, "layers")), 4);
+    json_t *routed = json_object_get(json_object_get(j, "census"), "routed experts");
+    assert_int_equal(json_integer_value(json_object_get(routed, "tensors")), 12);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(routed, "types"), "MXFP4")), 4);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "scan"), "damaged_tensors")), 0);
+    assert_true(json_is_true(json_object_get(json_object_get(j, "memory"), "fits")));
+    assert_int_equal(json_array_size(json_object_get(j, "warnings")), 0);
+    json_decref(j);
+    j = checked("README.md", 1);
+    assert_non_null(strstr(json_string_value(json_object_get(j, "why_not")), "not a GGUF file"));
+    json_decref(j);
+}
+
+/* ---------------------------------------------------------------- warnings by number */
+
+static bool has_warning(const json_t *j, const char *id)
+{
+    size_t i;
+    json_t *w;
+    json_array_foreach(json_object_get(j, "warnings"), i, w)
+    {
+        const char *is = json_string_value(json_object_get(w, "id"));
+        if (is && strcmp(is, id) == 0) return true;
+    }
+    return false;
+}
+
+static void warns(const char *path, const char *const *ids, size_t n)
+{
+    json_t *j = checked(path, 0);
+    for (size_t i = 0; i < n; i++)
+        if (!has_warning(j, ids[i])) fail_msg("no %s in\n%s", ids[i], json_dumps(j, JSON_INDENT(1)));
+    json_decref(j);
+}
+
+static void precision(void **state)
+{
+    static const char *const small[] = {"W1", "W2", "W3", "W6"}, *const experts[] = {"W7"};
+    struct synth_shape s = synth_tiny();
+    struct err e = {0};
+    s.rest = QT_Q4_0;
+    s.d = 96; /* rows of every matrix fill blocks of 32 */
+    s.r = 32;
+    if (synth_deepseek4(file, &s, &e)) fail_msg("%s", e.msg);
+    warns(file, small, COUNT(small));
+    s = synth_wide();
+    s.gate = s.up = s.down = QT_IQ2_XXS;
+    if (synth_deepseek4(file, &s, &e)) fail_msg("%s", e.msg);
+    warns(file, experts, COUNT(experts));
+}
+
+static void oddities(void **state)
+{
+    static const struct forge_edit damaged[] = {{T_POKE, "blk.3.ffn_down_exps.weight", 0xFF, .at = 17 * 50, .n = 1},
+                                                {FORGE_END}};
+    static const struct forge_edit other_key[] = {{KEY_NUM, "deepseek4.expert_count", 5, .type = GGUF_U32},
+                                                  {FORGE_END}};
+    static const struct forge_edit half_draft[] = {{T_DROP, "blk.4.nextn.enorm"}, {FORGE_END}};
+    static const char *const w8[] = {"W8"}, *const w9[] = {"W9"}, *const w12[] = {"W12"};
+    forge_write(base, file, damaged, 2);
+    warns(file, w8, 1);
+    forge_write(base, file, other_key, 2);
+    warns(file, w9, 1);
+    forge_write(qwen, file, half_draft, 2);
+    warns(file, w12, 1);
+}
+
+/* ---------------------------------------------------------------- files that do not run */
+
+static void write_text(const char *name, const char *text)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static const struct broken {
+    const char *what;
+    struct forge_edit edits[FORGE_MOST];
+    const char *last; /* line, without "will not run: " */
+} broken[] = {
+    {"a download that was cut off",
+     {{CUT, .at = PART_END, .v = (uint64_t)-1000}},
+     "FOLDER/file.gguf: header says 756480 bytes, file has 755480: the download is incomplete: continue it, or get it "
+     "again (tensor "
+     "\"blk.3.ffn_down_shexp.weight\", bytes 752128 to 756479, is the first that is not whole)"},
+    {"another family",
+     {{KEY_TEXT, "general.architecture", .text = "glm5next"}},
+     "FOLDER/file.gguf is a GLM 5.3 Flash model, which this version does not run; it runs DeepSeek V4 and Qwen3.8 "
+     "Flash Next"},
+    {"a version of the family",
+     {{KEY_TEXT, "general.architecture", .text = "deepseek41"}},
+     "FOLDER/file.gguf is a DeepSeek V4.1 model, which this version does not run; it runs DeepSeek V4 and Qwen3.8 "
+     "Flash Next"},
+    {"a type of a fork",
+     {{T_TYPE, "blk.2.ffn_down_exps.weight", 139}},
+     "FOLDER/file.gguf: blk.2.ffn_down_exps.weight has type 139 (IQ4_K), which only ik_llama.cpp can read; use a file "
+     "with types of GGUF's own list, such as Q8_0, Q4_K or Q2_K"},
+    {"an image encoder",
+     {{KEY_TEXT, "general.architecture", .text = "clip"}},
+     "FOLDER/file.gguf is a vision encoder, and this version reads text only; give the language model that it belongs "
+     "to"},
+    {"a draft",
+     {{KEY_TEXT, "general.architecture", .text = "deepseek4-dspark"}},
+     "FOLDER/file.gguf is a DSpark draft of DeepSeek V4, which this version does not use; run the model itself, which "
+     "gives the same answers without it"},
+    {"fewer experts than the table of words names",
+     {{T_POKE, "blk.0.ffn_gate_tid2eid.weight", 77, .at = 400, .n = 4}},
+     "FOLDER/file.gguf: blk.0.ffn_gate_tid2eid.weight: hash routing names expert 77 of 8: pruned file without a new "
+     "table"},
+    {"a tensor that is missing", {{T_DROP, "blk.2.attn_q_b"}}, "FOLDER/file.gguf: blk.2.attn_q_b.weight is missing"},
+    {"damage where it spoils everything",
+     {{T_POKE, "blk.2.ffn_gate_inp.weight", 0x7c00, .at = 0, .n = 2}},
+     "FOLDER/file.gguf: blk.2.ffn_gate_inp.weight holds NaN or Inf in row 0, which spoils every token: the file is "
+     "damaged; get it again"},
+    {"no tokenizer",
+     {{KEY_DROP, "tokenizer.ggml.tokens"}},
+     "FOLDER/file.gguf: no tokenizer in this file: tokenizer.ggml.tokens is missing"},
+};
+
+static void broken_files(void **state)
+{
+    struct str said = {0}, last = {0};
+    for (size_t i = 0; i < COUNT(broken); i++) {
+        forge_write(base, file, broken[i].edits, FORGE_MOST);
+        str_clear(&last);
+        str_printf(&last, "will not run: %s", broken[i].last);
+        for (int k = 0; k < 2; k++) check_ends(k ? CHECK : DS4 "--check-file ", file, 1, str_c(&last), &said);
+    }
+    str_free(&said);
+    str_free(&last);
+}
+
+/* Every tensor that is missing is told, the last line names three. */
+static void all_problems(void **state)
+{
+    static const struct forge_edit holes[] = {{T_DROP, "blk.2.attn_"}, {FORGE_END}};
+    struct str said = {0};
+    int n = 0;
+    forge_write(base, file, holes, 2);
+    str_clear(&said);
+    shell_expect(CHECK "FOLDER 2>&1", 1, "cannot open");
+    struct str line = {0};
+    str_printf(&line, CHECK "%s", file);
+    assert_int_equal(shell_run(str_c(&line), &said), 1);
+    for (const char *p = str_c(&said); (p = strstr(p, "\nproblem         blk.2.attn_")); p++) n++;
+    assert_true(n > 5);
+    has(&said, "; and ");
+    str_free(&said);
+    str_free(&line);
+}
+
+/* What is no model at all, and sets that are not whole. */
+static void not_models(void **state)
+{
+    static const struct split_form form = {.n = 3};
+    char stem[PATH_BYTES], path[256], other[256];
+    struct str said = {0};
+    struct err e = {0};
+    int n;
+    write_text("page.gguf", "\n<!DOCTYPE html>\n<html><body>Access to this model is restricted</body></html>\n");
+    snprintf(file, sizeof file, "%s/page.gguf", folder);
+    check_ends(CHECK, file, 1,
+               "will not run: FOLDER/page.gguf: not a GGUF file: it is a web page: the server sent that in place of "
+               "the file; look at the page, and download again",
+               &said);
+    write_text("lfs.gguf", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n");
+    snprintf(file, sizeof file, "%s/lfs.gguf", folder);
+    check_ends(CHECK, file, 1,
+               "will not run: FOLDER/lfs.gguf: not a GGUF file: it is Git LFS's note of where the file is: fetch the "
+               "file itself (git lfs pull)",
+               &said);
+    write_text("big.gguf.part2of3", "any bytes of the middle of a file");
+    snprintf(file, sizeof file, "%s/big.gguf.part2of3", folder);
+    check_ends(CHECK, file, 1,
+               "will not run: FOLDER/big.gguf.part2of3 is piece 2 of a cut file; join them first: cat big.gguf.part* "
+               "> big.gguf",
+               &said);
+    snprintf(stem, sizeof stem, "%s/set", folder);
+    if (split_write(base, stem, &form, &n, &e)) fail_msg("%s", e.msg);
+    assert_int_equal(unlink(split_path(path, stem, &form, 2, n)), 0);
+    check_ends(CHECK, split_path(path, stem, &form, 1, n), 1,
+               "will not run: FOLDER/set-00002-of-00003.gguf: shard 2 of 3 is missing; get it into the same folder",
+               &said);
+    has(&said, "files           1 file, ");
+    assert_int_equal(link(split_path(path, stem, &form, 3, n), split_path(other, stem, &form, 2, n)), 0);
+    check_ends(CHECK, split_path(path, stem, &form, 1, n), 1,
+               "will not run: FOLDER/set-00003-of-00003.gguf: shards 2 and 3 are the same file "
+               "(set-00002-of-00003.gguf)",
+               &said);
+    snprintf(file, sizeof file, "%s/file.gguf", folder);
+    str_free(&said);
+}
+
+static void too_large(void **state)
+{
+    struct str said = {0}, line = {0};
+    str_printf(&line, DS4 "--memory 0.01 --check-file %s", base);
+    assert_int_equal(shell_run(str_c(&line), &said), 1);
+    has(&said, ": this does not fit\n");
+    has(&said, "\nwill not run: this machine has too little memory: ");
+    str_free(&said);
+    str_free(&line);
+}
+
+static void wrong_use(void **state)
+{
+    shell_expect(CHECK "2>&1", 2, "no file given");
+    shell_expect(DS4 "--check-file x -m y 2>&1", 2, "leave out -m");
+    shell_expect(DS4 "-m y --json 2>&1", 2, "--json is for --check-file");
+    shell_expect(DS4 "--check-file x --session y 2>&1", 2, "--session is for prompts and chats");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_file),    cmocka_unit_test(other_form),   cmocka_unit_test(any_shard),
+        cmocka_unit_test(as_json),      cmocka_unit_test(precision),    cmocka_unit_test(oddities),
+        cmocka_unit_test(broken_files), cmocka_unit_test(all_problems), cmocka_unit_test(not_models),
+        cmocka_unit_test(too_large),    cmocka_unit_test(wrong_use),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
