@@ -39,7 +39,7 @@ typedef quant_tile_fn *quant_tile_table[QUANT_SLOTS];
 extern const quant_tile_table quant_tiles_scalar, quant_tiles_avx2, quant_tiles_avx512, quant_tiles_neon,
     quant_tiles_neon_dotprod, quant_tiles_neon_i8mm;
 /* Slab kernels likewise. */
-typedef const struct quant_slab *quant_slab_table[QUANT_TILES];
+typedef const struct quant_slab *quant_slab_table[QUANT_SLOTS];
 extern const quant_slab_table quant_slabs_none, quant_slabs_avx512;
 /* Panels of the types with blocks of 32, and of those with blocks of 256: with their activation sums in pairs, or with
  * what codes that are `high` too high add to each sub-block's sum, negated. */

@@ -93,7 +93,8 @@ const quant_slab_table quant_slabs_none = {0};
 
 const struct quant_slab *quant_slab(enum quant_isa isa, uint32_t id)
 {
-    return id < QUANT_TILES ? (*sets[isa].slabs)[id] : NULL;
+    const int slot = quant_slot(id);
+    return slot < 0 ? NULL : (*sets[isa].slabs)[slot];
 }
 
 float quant_dot_f32(const float *a, const float *b, int64_t k)

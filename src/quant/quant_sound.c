@@ -2,16 +2,27 @@
  * at without a branch; only where one of them is unsound is it looked for. */
 #include "quant/quant_sound.h"
 #include <string.h>
-#include "quant/quant.h"
+#include "quant/quant_internal.h"
 
-enum scale_kind { SCALE_NONE, SCALE_F16, SCALE_BF16, SCALE_F32, SCALE_F64, SCALE_E8M0, SCALE_E4M3, SCALE_IQ1_M };
-enum { MOST_SCALES = 4, BATCH = 1024, LAST_TYPE = QT_Q2_0 };
+/* SCALE_VALUES: the values themselves may be unsound too, so whole blocks are decoded. */
+enum scale_kind {
+    SCALE_NONE,
+    SCALE_F16,
+    SCALE_BF16,
+    SCALE_F32,
+    SCALE_F64,
+    SCALE_E8M0,
+    SCALE_E4M3,
+    SCALE_IQ1_M,
+    SCALE_VALUES
+};
+enum { MOST_SCALES = 4, BATCH = 1024, BLOCK = 256 };
 
 /* Places: spec gguf-and-quants 2, more-quants 2. */
 static const struct scales {
     enum scale_kind kind;
     int n, at[MOST_SCALES];
-} scales[LAST_TYPE + 1] = {
+} scales[QUANT_SLOTS] = {
     [QT_F32] = {SCALE_F32, 1, {0}},
     [QT_F16] = {SCALE_F16, 1, {0}},
     [QT_F64] = {SCALE_F64, 1, {0}},
@@ -43,11 +54,15 @@ static const struct scales {
     [QT_NVFP4] = {SCALE_E4M3, 4, {0, 1, 2, 3}},
     [QT_Q1_0] = {SCALE_F16, 1, {0}},
     [QT_Q2_0] = {SCALE_F16, 1, {0}},
+    [SLOT_Q2_0_128] = {SCALE_F16, 1, {0}},
+    [SLOT_MXFP8] = {SCALE_VALUES, 1, {0}},
+    [SLOT_MXFP8_SF] = {SCALE_VALUES, 1, {0}},
 };
 
 static const struct scales *scales_of(uint32_t id)
 {
-    return id <= LAST_TYPE && scales[id].kind != SCALE_NONE ? &scales[id] : NULL;
+    const int slot = quant_slot(id);
+    return slot >= 0 && scales[slot].kind != SCALE_NONE ? &scales[slot] : NULL;
 }
 
 bool quant_can_be_unsound(uint32_t id)
@@ -109,8 +124,19 @@ static bool any_iq1_m(const uint8_t *p, int64_t n, size_t stride)
     return bad;
 }
 
-static bool any_unsound(const struct scales *s, const uint8_t *p, int64_t n, size_t stride)
+static bool any_value(const struct quant_type *t, const uint8_t *p, int64_t n)
 {
+    float v[BLOCK];
+    for (int64_t b = 0; b < n; b++) {
+        t->decode(p + (size_t)b * t->block_bytes, v, t->block);
+        if (any_32((const uint8_t *)v, t->block, sizeof *v)) return true;
+    }
+    return false;
+}
+
+static bool any_unsound(const struct scales *s, const struct quant_type *t, const uint8_t *p, int64_t n)
+{
+    const size_t stride = t->block_bytes;
     bool bad = false;
     for (int i = 0; i < s->n && !bad; i++) {
         const uint8_t *q = p + s->at[i];
@@ -136,6 +162,9 @@ static bool any_unsound(const struct scales *s, const uint8_t *p, int64_t n, siz
         case SCALE_IQ1_M:
             bad = any_iq1_m(q, n, stride);
             break;
+        case SCALE_VALUES:
+            bad = any_value(t, q, n);
+            break;
         case SCALE_NONE:
             break;
         }
@@ -146,13 +175,14 @@ static bool any_unsound(const struct scales *s, const uint8_t *p, int64_t n, siz
 int64_t quant_first_unsound(uint32_t id, const void *blocks, int64_t n)
 {
     const struct scales *s = scales_of(id);
-    const size_t stride = s ? quant_type(id)->block_bytes : 0;
+    const struct quant_type *t = quant_type(id);
+    const size_t stride = t ? t->block_bytes : 0;
     for (int64_t at = 0; s && at < n; at += BATCH) {
         const uint8_t *p = (const uint8_t *)blocks + (size_t)at * stride;
         const int64_t m = n - at < BATCH ? n - at : BATCH;
-        if (!any_unsound(s, p, m, stride)) continue;
+        if (!any_unsound(s, t, p, m)) continue;
         for (int64_t i = 0; i < m; i++)
-            if (any_unsound(s, p + (size_t)i * stride, 1, stride)) return at + i;
+            if (any_unsound(s, t, p + (size_t)i * stride, 1)) return at + i;
     }
     return -1;
 }

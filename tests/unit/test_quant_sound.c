@@ -28,7 +28,7 @@ static bool decodes_to_finite(uint32_t type, const uint8_t *block)
 {
     const struct quant_type *q = quant_type(type);
     float v[256];
-    quant_row_decoder(type)(block, v, q->block);
+    q->decode(block, v, q->block);
     for (int i = 0; i < q->block; i++)
         if (!isfinite(v[i])) return false;
     return true;
@@ -39,15 +39,17 @@ static const struct place {
     int at; /* byte of the block where the number ends */
     uint8_t low, high;
 } places[] = {
-    {QT_F32, 3, 0x80, 0x7F},   {QT_F16, 1, 0, 0x7C},      {QT_BF16, 1, 0xC0, 0x7F}, {QT_F64, 7, 0xF0, 0x7F},
-    {QT_Q4_0, 1, 0, 0x7E},     {QT_Q4_1, 1, 0, 0xFC},     {QT_Q4_1, 3, 0, 0x7C},    {QT_Q5_0, 1, 0, 0x7C},
-    {QT_Q5_1, 1, 0, 0x7C},     {QT_Q5_1, 3, 0, 0x7C},     {QT_Q8_0, 1, 0, 0x7C},    {QT_Q8_1, 3, 0, 0x7C},
-    {QT_Q2_K, 81, 0, 0x7C},    {QT_Q2_K, 83, 0, 0x7C},    {QT_Q3_K, 109, 0, 0x7C},  {QT_Q4_K, 1, 0, 0x7C},
-    {QT_Q4_K, 3, 0, 0x7C},     {QT_Q5_K, 1, 0, 0x7C},     {QT_Q5_K, 3, 0, 0x7C},    {QT_Q6_K, 209, 0, 0x7C},
-    {QT_Q8_K, 3, 0x80, 0x7F},  {QT_IQ2_XXS, 1, 0, 0x7C},  {QT_IQ2_XS, 1, 0, 0x7C},  {QT_IQ3_XXS, 1, 0, 0x7C},
-    {QT_IQ1_S, 1, 0, 0x7C},    {QT_IQ4_NL, 1, 0, 0x7C},   {QT_IQ3_S, 1, 0, 0x7C},   {QT_IQ2_S, 1, 0, 0x7C},
-    {QT_IQ4_XS, 1, 0, 0x7C},   {QT_TQ1_0, 53, 0, 0x7C},   {QT_TQ2_0, 65, 0, 0x7C},  {QT_MXFP4, 0, 0xFF, 0xFF},
-    {QT_NVFP4, 0, 0x7F, 0x7F}, {QT_NVFP4, 3, 0x7F, 0x7F}, {QT_Q1_0, 1, 0, 0x7C},    {QT_Q2_0, 1, 0, 0x7C},
+    {QT_F32, 3, 0x80, 0x7F},      {QT_F16, 1, 0, 0x7C},      {QT_BF16, 1, 0xC0, 0x7F},    {QT_F64, 7, 0xF0, 0x7F},
+    {QT_Q4_0, 1, 0, 0x7E},        {QT_Q4_1, 1, 0, 0xFC},     {QT_Q4_1, 3, 0, 0x7C},       {QT_Q5_0, 1, 0, 0x7C},
+    {QT_Q5_1, 1, 0, 0x7C},        {QT_Q5_1, 3, 0, 0x7C},     {QT_Q8_0, 1, 0, 0x7C},       {QT_Q8_1, 3, 0, 0x7C},
+    {QT_Q2_K, 81, 0, 0x7C},       {QT_Q2_K, 83, 0, 0x7C},    {QT_Q3_K, 109, 0, 0x7C},     {QT_Q4_K, 1, 0, 0x7C},
+    {QT_Q4_K, 3, 0, 0x7C},        {QT_Q5_K, 1, 0, 0x7C},     {QT_Q5_K, 3, 0, 0x7C},       {QT_Q6_K, 209, 0, 0x7C},
+    {QT_Q8_K, 3, 0x80, 0x7F},     {QT_IQ2_XXS, 1, 0, 0x7C},  {QT_IQ2_XS, 1, 0, 0x7C},     {QT_IQ3_XXS, 1, 0, 0x7C},
+    {QT_IQ1_S, 1, 0, 0x7C},       {QT_IQ4_NL, 1, 0, 0x7C},   {QT_IQ3_S, 1, 0, 0x7C},      {QT_IQ2_S, 1, 0, 0x7C},
+    {QT_IQ4_XS, 1, 0, 0x7C},      {QT_TQ1_0, 53, 0, 0x7C},   {QT_TQ2_0, 65, 0, 0x7C},     {QT_MXFP4, 0, 0xFF, 0xFF},
+    {QT_NVFP4, 0, 0x7F, 0x7F},    {QT_NVFP4, 3, 0x7F, 0x7F}, {QT_Q1_0, 1, 0, 0x7C},       {QT_Q2_0, 1, 0, 0x7C},
+    {QT_Q2_0_128, 1, 0, 0x7C},    {QT_MXFP8, 0, 0x7F, 0x7F}, {QT_MXFP8, 256, 0xFF, 0xFF}, {QT_MXFP8_SF, 0, 0xFF, 0xFF},
+    {QT_MXFP8_SF, 8, 0xFF, 0xFF},
 };
 
 static void every_scale_of_every_type_is_looked_at(void **state)
@@ -65,7 +67,10 @@ static void every_scale_of_every_type_is_looked_at(void **state)
             if (quant_first_unsound(p->type, blocks, N) != where[k])
                 fail_msg("%s, byte %d of block %d", quant_type(p->type)->name, p->at, where[k]);
             assert_int_equal(quant_first_unsound(p->type, blocks, where[k]), -1);
-            if (quant_row_decoder(p->type) && p->type != QT_NVFP4) assert_false(decodes_to_finite(p->type, block));
+            /* Not judged: NVFP4, whose NaN is read as a number, and the sum of Q8_1, which decoding does not need. */
+            if (p->type == QT_NVFP4 || p->type == QT_Q8_1) continue;
+            if (quant_type(p->type)->decode && decodes_to_finite(p->type, block))
+                fail_msg("%s, byte %d, decodes to numbers", quant_type(p->type)->name, p->at);
         }
     }
 }
