@@ -203,7 +203,8 @@ int main(int argc, char **argv)
 {
     printf("%-8s %-7s %8s | Gmul-add/s, C =%2d %8d %8d %8d\n", "type", "set", "GB/s", col_counts[0], col_counts[1],
            col_counts[2], col_counts[3]);
-    for (uint32_t id = 0; id <= QT_Q2_0; id++) {
+    for (uint32_t id = 0; id < QT_READINGS_END; id++) {
+        if (id == QT_Q2_0 + 1) id = QT_READINGS;
         bool wanted = argc < 2;
         for (int i = 1; i < argc; i++) wanted |= quant_type_by_name(argv[i]) == (int)id;
         if (wanted && quant_tile(QUANT_SCALAR, id)) bench_type(id);

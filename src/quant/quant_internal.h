@@ -47,7 +47,8 @@ void quant_pack_32(int k, const uint8_t *const *x, int n, uint8_t *panel);
 void quant_pack_pairs(int k, const uint8_t *const *x, int n, uint8_t *panel);
 void quant_pack_high_32(int k, const uint8_t *const *x, int n, uint8_t *panel); /* IQ2_XXS */
 void quant_pack_high_16(int k, const uint8_t *const *x, int n, uint8_t *panel); /* Q6_K */
-enum { IQ2_OFFSET = 43, Q6_OFFSET = 32 }; /* how much too high unsigned codes are */
+/* How much too high unsigned codes are. */
+enum { IQ2_OFFSET = 43, IQ3_XXS_OFFSET = 62, IQ3_S_OFFSET = 15, IQ1_OFFSET = 9, Q6_OFFSET = 32, Q3_OFFSET = 4 };
 /* The same in every NEON set. */
 quant_tile_fn tile_f32_neon, tile_f16_neon, tile_bf16_neon;
 

@@ -1,35 +1,87 @@
 /* Scales, minimums and signs of the types with blocks of 256, for the AVX2 and AVX-512 kernels (spec
- * gguf-and-quants 2.5 to 2.9). */
+ * gguf-and-quants 2.5 to 2.9, more-quants 2). */
 #ifndef QUANT_QUANT_K_AVX2_H
 #define QUANT_QUANT_K_AVX2_H
 #include "quant/quant_avx2.h"
-#include "quant/quant_blocks.h"
+#include "quant/quant_grid_blocks.h"
 
 /* What a block needs besides its codes. */
 struct prep {
     _Alignas(32) int16_t scale[16]; /* per 16 values */
     _Alignas(32) int16_t min[16];   /* factors of the activation sums */
-    _Alignas(32) uint8_t sign[32];  /* IQ2_XXS: sign bits, one byte per 8 values */
+    _Alignas(32) uint8_t sign[32];  /* grids of magnitudes: sign bits, one byte per 8 values */
 };
 
 INLINE size_t block_bytes(enum qtype t)
 {
-    return t == QT_Q2_K   ? Q2_K_BYTES
-           : t == QT_Q4_K ? Q4_K_BYTES
-           : t == QT_Q5_K ? Q5_K_BYTES
-           : t == QT_Q6_K ? Q6_K_BYTES
-                          : IQ2_XXS_BYTES;
+    return t == QT_Q2_K      ? Q2_K_BYTES
+           : t == QT_Q3_K    ? Q3_K_BYTES
+           : t == QT_Q4_K    ? Q4_K_BYTES
+           : t == QT_Q5_K    ? Q5_K_BYTES
+           : t == QT_Q6_K    ? Q6_K_BYTES
+           : t == QT_TQ1_0   ? TQ1_0_BYTES
+           : t == QT_TQ2_0   ? TQ2_0_BYTES
+           : t == QT_IQ2_XS  ? IQ2_XS_BYTES
+           : t == QT_IQ2_S   ? IQ2_S_BYTES
+           : t == QT_IQ3_XXS ? IQ3_XXS_BYTES
+           : t == QT_IQ3_S   ? IQ3_S_BYTES
+           : t == QT_IQ1_S   ? IQ1_S_BYTES
+           : t == QT_IQ1_M   ? IQ1_M_BYTES
+                             : IQ2_XXS_BYTES;
 }
 
 /* Values per scale. */
 INLINE int sub_block(enum qtype t)
 {
-    return t == QT_Q2_K || t == QT_Q6_K ? 16 : 32;
+    return t == QT_Q2_K || t == QT_Q3_K || t == QT_Q6_K || t == QT_IQ2_XS || t == QT_IQ2_S || t == QT_IQ1_M ? 16 : 32;
 }
 
 INLINE bool has_min(enum qtype t)
 {
     return t == QT_Q2_K || t == QT_Q4_K || t == QT_Q5_K;
+}
+
+/* The codes of a value are a magnitude and a sign bit. */
+INLINE bool has_signs(enum qtype t)
+{
+    return t == QT_IQ2_XXS || t == QT_IQ2_XS || t == QT_IQ2_S || t == QT_IQ3_XXS || t == QT_IQ3_S;
+}
+
+/* How much higher than the values the unsigned codes are. */
+INLINE int code_offset(enum qtype t)
+{
+    return t == QT_Q6_K                                         ? Q6_OFFSET
+           : t == QT_Q3_K                                       ? Q3_OFFSET
+           : t == QT_TQ1_0 || t == QT_TQ2_0                     ? 1
+           : t == QT_IQ2_XXS || t == QT_IQ2_XS || t == QT_IQ2_S ? IQ2_OFFSET
+           : t == QT_IQ3_XXS                                    ? IQ3_XXS_OFFSET
+           : t == QT_IQ3_S                                      ? IQ3_S_OFFSET
+           : t == QT_IQ1_S || t == QT_IQ1_M                     ? IQ1_OFFSET
+                                                                : 0;
+}
+
+/* What the values are multiples of: 1 behind every block (IQ1), or behind the last one. */
+INLINE float block_factor(enum qtype t)
+{
+    return t == QT_IQ1_S || t == QT_IQ1_M ? 0.125f : 1;
+}
+
+INLINE float last_factor(enum qtype t)
+{
+    return t == QT_IQ2_XXS || t == QT_IQ2_XS || t == QT_IQ2_S ? 0.125f : t == QT_IQ3_XXS ? 0.25f : 1;
+}
+
+/* Scales that are the factors of the activation sums, too. */
+INLINE void put_scales(struct prep *p, __m256i scale)
+{
+    store256(p->scale, scale);
+    store256(p->min, scale);
+}
+
+/* 32-bit numbers below 2^15 as pairs of 16-bit ones. */
+INLINE __m256i twice16(__m256i v)
+{
+    return _mm256_or_si256(v, _mm256_slli_epi32(v, 16));
 }
 
 /* The 6-bit scales and minimums of Q4_K and Q5_K, each twice because they cover two activation sums. */
@@ -44,29 +96,17 @@ INLINE void prepare_q4_k(const uint8_t *s, struct prep *p)
     store256(p->min, _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(min, min)));
 }
 
-/* Scales 2s + 1 and the sign bytes: seven stored bits each, the eighth is their parity. */
-INLINE void prepare_iq2_xxs(const uint8_t *b, struct prep *p)
+/* The 6-bit scales of Q3_K, 32 too high in the file. */
+INLINE void prepare_q3_k(const uint8_t *s, struct prep *p)
 {
-    const __m256 lo = _mm256_loadu_ps((const float *)(const void *)(b + IQ2_XXS_GROUPS));
-    const __m256 hi = _mm256_loadu_ps((const float *)(const void *)(b + IQ2_XXS_GROUPS + 32));
-    const __m256i odd = _mm256_castps_si256(_mm256_shuffle_ps(lo, hi, 0xdd)); /* second words of the groups */
-    const __m256i word = _mm256_permute4x64_epi64(odd, 0xd8);
-    __m256i scale = _mm256_or_si256(_mm256_slli_epi32(_mm256_srli_epi32(word, 28), 1), _mm256_set1_epi32(1));
-    scale = _mm256_or_si256(scale, _mm256_slli_epi32(scale, 16));
-    store256(p->scale, scale);
-    store256(p->min, scale);
-
-    __m256i bits = _mm256_and_si256(word, _mm256_set1_epi32(0x7f));
-    bits = _mm256_or_si256(bits, _mm256_and_si256(_mm256_slli_epi32(word, 1), _mm256_set1_epi32(0x7f00)));
-    bits = _mm256_or_si256(bits, _mm256_and_si256(_mm256_slli_epi32(word, 2), _mm256_set1_epi32(0x7f0000)));
-    bits = _mm256_or_si256(bits, _mm256_and_si256(_mm256_slli_epi32(word, 3), _mm256_set1_epi32(0x7f000000)));
-    const char o = (char)0x80; /* parity of a nibble, in bit 7 */
-    const __m256i parity = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, o, o, 0, o, 0, 0, o, o, 0, 0, o, 0, o, o, 0));
-    const __m256i low = _mm256_set1_epi8(15);
-    const __m256i p0 = _mm256_shuffle_epi8(parity, _mm256_and_si256(bits, low));
-    const __m256i p1 = _mm256_shuffle_epi8(parity, _mm256_and_si256(_mm256_srli_epi16(bits, 4), low));
-    store256(p->sign, _mm256_or_si256(bits, _mm256_xor_si256(p0, p1)));
+    const uint32_t a = load_u32(s), b = load_u32(s + 4), c = load_u32(s + 8);
+    const uint32_t low = 0x0f0f0f0f, high = 0x30303030;
+    const __m128i v = _mm_setr_epi32((int)((a & low) | (c << 4 & high)), (int)((b & low) | (c << 2 & high)),
+                                     (int)((a >> 4 & low) | (c & high)), (int)((b >> 4 & low) | (c >> 2 & high)));
+    put_scales(p, _mm256_cvtepi8_epi16(_mm_sub_epi8(v, _mm_set1_epi8(32))));
 }
+
+#include "quant/quant_grid_avx2.h"
 
 INLINE void prepare(enum qtype t, const uint8_t *b, struct prep *p)
 {
@@ -75,24 +115,42 @@ INLINE void prepare(enum qtype t, const uint8_t *b, struct prep *p)
         store256(p->scale, _mm256_cvtepu8_epi16(_mm_and_si128(s, low)));
         store256(p->min, _mm256_cvtepu8_epi16(_mm_and_si128(_mm_srli_epi16(s, 4), low)));
     } else if (t == QT_Q6_K) {
-        const __m256i s = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(b + Q6_K_SCALES)));
-        store256(p->scale, s);
-        store256(p->min, s);
-    } else if (t == QT_IQ2_XXS) {
-        prepare_iq2_xxs(b, p);
-    } else {
+        put_scales(p, _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(b + Q6_K_SCALES))));
+    } else if (t == QT_Q3_K) {
+        prepare_q3_k(b + Q3_K_SCALES, p);
+    } else if (t == QT_TQ1_0 || t == QT_TQ2_0) {
+        put_scales(p, _mm256_set1_epi16(1));
+    } else if (t == QT_Q4_K || t == QT_Q5_K) {
         prepare_q4_k(b + Q4_K_SCALES, p);
+    } else {
+        grid_prepare(t, b, p);
     }
 }
 
 INLINE size_t d_at(enum qtype t)
 {
-    return t == QT_Q2_K ? Q2_K_D : t == QT_Q6_K ? Q6_K_D : 0;
+    return t == QT_Q2_K    ? Q2_K_D
+           : t == QT_Q3_K  ? Q3_K_D
+           : t == QT_Q6_K  ? Q6_K_D
+           : t == QT_TQ1_0 ? TQ1_0_D
+           : t == QT_TQ2_0 ? TQ2_0_D
+                           : 0;
 }
 
 INLINE size_t dmin_at(enum qtype t)
 {
     return t == QT_Q2_K ? Q2_K_DMIN : Q4_K_DMIN;
+}
+
+/* Scales d of the blocks at the same offset of eight rows. */
+INLINE __m256 d_of_rows(enum qtype t, const uint8_t *const row[ROWS], size_t at)
+{
+    if (t != QT_IQ1_M) return f16_of_rows(row, at + d_at(t));
+    const __m128i h =
+        _mm_setr_epi16((short)iq1_m_d(row[0] + at), (short)iq1_m_d(row[1] + at), (short)iq1_m_d(row[2] + at),
+                       (short)iq1_m_d(row[3] + at), (short)iq1_m_d(row[4] + at), (short)iq1_m_d(row[5] + at),
+                       (short)iq1_m_d(row[6] + at), (short)iq1_m_d(row[7] + at));
+    return _mm256_cvtph_ps(h);
 }
 
 #endif

@@ -1,25 +1,31 @@
-/* AVX2 tiles of the types with blocks of 32 signed codes: Q8_0, Q4_0, MXFP4 (activations ACT_Q8_0). The products use
- * |code| as the unsigned operand and give its sign to the activation; |code| <= 128 and |q| <= 127 keep pairs in 16
- * bits. */
+/* AVX2 tiles of the types whose steps cover 32 codes: Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, MXFP4 (activations
+ * ACT_Q8_0), IQ4_XS (ACT_Q8_K). The products use |code| as the unsigned operand and give its sign to the activation;
+ * |code| <= 128 and |q| <= 127 keep pairs in 16 bits. Spec gguf-and-quants 2.3, 2.4, 2.10, more-quants 2.1, 2.2. */
 #ifdef __AVX2__
 #include "quant/quant_codes32_avx2.h"
 
 enum {
-    SPAN = 8,      /* blocks of a slab */
+    SPAN = 8,      /* steps of a slab */
     SLAB_COLS = 3, /* from so many activation rows on, unpacking pays */
 };
 
 struct slab {
     _Alignas(32) int8_t code[SPAN][8][32]; /* [block][group of four][row][4] */
     _Alignas(32) float d[SPAN][ROWS];
+    _Alignas(32) float second[SPAN][ROWS];
 };
 
-INLINE __m256 step(enum qtype t, __m256 acc, __m256i sum, __m256 dw, __m256 da)
+/* Scales of the weight rows (second: see has_second) and of an activation row. */
+INLINE __m256 step(enum qtype t, __m256 acc, __m256i sum, __m256 dw, __m256 second, __m256 da, float x_sum)
 {
     const __m256 s = _mm256_cvtepi32_ps(sum);
     if (t == QT_Q8_0) return _mm256_add_ps(acc, _mm256_mul_ps(s, _mm256_mul_ps(dw, da)));
     if (t == QT_Q4_0) return _mm256_add_ps(acc, _mm256_mul_ps(_mm256_mul_ps(s, dw), da));
-    return _mm256_add_ps(acc, _mm256_mul_ps(_mm256_mul_ps(da, dw), s));
+    const __m256 d = _mm256_mul_ps(da, dw);
+    if (t == QT_IQ4_XS) return _mm256_add_ps(acc, _mm256_mul_ps(_mm256_mul_ps(d, second), s));
+    if (!has_second(t)) return _mm256_add_ps(acc, _mm256_mul_ps(d, s));
+    const __m256 min = _mm256_mul_ps(second, _mm256_set1_ps(x_sum));
+    return _mm256_add_ps(acc, _mm256_add_ps(_mm256_mul_ps(d, s), min));
 }
 
 INLINE __m256i pair_products(__m256i magnitude, __m256i w, __m256i a)
@@ -27,36 +33,59 @@ INLINE __m256i pair_products(__m256i magnitude, __m256i w, __m256i a)
     return _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(a, w));
 }
 
+INLINE float x_sum(enum qtype t, const uint8_t *x, int k, int b)
+{
+    return t == QT_Q4_1 || t == QT_Q5_1 ? row_sum(x, k)[b] : 0;
+}
+
+/* Second scales of step b; sub: those of the steps of a block of IQ4_XS. */
+INLINE __m256 second_scales(enum qtype t, const uint8_t *const row[ROWS], size_t at, const __m256 sub[8], int b)
+{
+    if (t == QT_IQ4_XS) return sub[b % 8];
+    return has_second(t) ? f16_of_rows(row, at + Q4_1_M) : _mm256_setzero_ps();
+}
+
 INLINE __m256 rows_direct(enum qtype t, int k, const uint8_t *const row[ROWS], size_t next, const uint8_t *x)
 {
     const __m256i ones = _mm256_set1_epi16(1);
-    const float *const d = row_d(x, k);
-    __m256 acc = _mm256_setzero_ps();
-    size_t at = 0;
-    for (int b = 0; b < k / 32; b++, at += block_bytes(t)) {
+    const int fetch = t == QT_IQ4_XS ? 8 : 2; /* steps */
+    __m256 acc = _mm256_setzero_ps(), sub[8];
+    for (int b = 0; b < k / 32; b++) {
+        const size_t at = block_at(t, b);
         const __m256i a = load256(x + 32 * b);
         __m256i v[ROWS];
-        if (b % 2 == 0) prefetch_rows(row, at, 2 * block_bytes(t), next);
+        if (b % fetch == 0) prefetch_rows(row, at, block_at(t, fetch), next);
+        if (t == QT_IQ4_XS && b % 8 == 0) iq4_xs_scales(row, at, sub);
         UNROLL for (int r = 0; r < ROWS; r++)
         {
-            const __m256i w = codes(t, row[r] + at);
+            const __m256i w = codes(t, row[r] + at, b);
             v[r] = _mm256_madd_epi16(pair_products(_mm256_abs_epi8(w), w, a), ones);
         }
-        acc = step(t, acc, lane_sums(v), scales(t, row, at), _mm256_set1_ps(d[b]));
+        acc = step(t, acc, lane_sums(v), scales(t, row, at), second_scales(t, row, at, sub, b),
+                   _mm256_set1_ps(step_d(t, x, k, b)), x_sum(t, x, k, b));
     }
     return acc;
 }
 
 INLINE void slab_fill(enum qtype t, const uint8_t *const row[ROWS], int first, int n_blocks, struct slab *s)
 {
-    size_t at = (size_t)first * block_bytes(t);
-    for (int b = 0; b < n_blocks; b++, at += block_bytes(t)) {
+    __m256 sub[8];
+    for (int b = 0; b < n_blocks; b++) {
+        const size_t at = block_at(t, first + b);
         __m256i v[ROWS];
-        UNROLL for (int r = 0; r < ROWS; r++) v[r] = codes(t, row[r] + at);
+        if (t == QT_IQ4_XS && b == 0) iq4_xs_scales(row, at, sub);
+        UNROLL for (int r = 0; r < ROWS; r++) v[r] = codes(t, row[r] + at, b);
         transpose8(v);
         UNROLL for (int j = 0; j < 8; j++) store256(s->code[b][j], v[j]);
         _mm256_store_ps(s->d[b], scales(t, row, at));
+        _mm256_store_ps(s->second[b], second_scales(t, row, at, sub, b));
     }
+}
+
+/* Sums of eight pairs of products up to 16 * 127 fit 16 bits, larger ones do not. */
+INLINE bool wide_sums(enum qtype t)
+{
+    return t == QT_Q8_0 || t == QT_Q5_1 || t == QT_IQ4_NL || t == QT_IQ4_XS;
 }
 
 /* One block of a slab times four activation rows; q: their codes. */
@@ -74,15 +103,14 @@ INLINE void slab_block(enum qtype t, const int8_t code[8][32], const uint8_t *co
         UNROLL for (int c = 0; c < COLS; c++)
         {
             const __m256i p = pair_products(magnitude, w, spread32(q[c] + at + 4 * j));
-            /* Eight pairs of 12 * 127 fit 16 bits, those of Q8_0 do not. */
-            if (t == QT_Q8_0)
+            if (wide_sums(t))
                 sum[c] = _mm256_add_epi32(sum[c], _mm256_madd_epi16(p, ones));
             else
                 sum[c] = _mm256_add_epi16(sum[c], p);
             KEEP(sum[c]);
         }
     }
-    if (t == QT_Q8_0) return;
+    if (wide_sums(t)) return;
     UNROLL for (int c = 0; c < COLS; c++)
     {
         sum[c] = _mm256_madd_epi16(sum[c], ones);
@@ -92,20 +120,19 @@ INLINE void slab_block(enum qtype t, const int8_t code[8][32], const uint8_t *co
 INLINE void slab_columns(enum qtype t, const struct slab *s, int first, int n_blocks, const uint8_t *const x[COLS],
                          int k, float acc[COLS][ROWS])
 {
-    const float *d[COLS];
     __m256 v[COLS];
     UNROLL for (int c = 0; c < COLS; c++)
     {
-        d[c] = row_d(x[c], k) + first;
         v[c] = _mm256_load_ps(acc[c]);
     }
     for (int b = 0; b < n_blocks; b++) {
         __m256i sum[COLS];
         slab_block(t, s->code[b], x, 32 * (size_t)(first + b), sum);
-        const __m256 dw = _mm256_load_ps(s->d[b]);
+        const __m256 dw = _mm256_load_ps(s->d[b]), second = _mm256_load_ps(s->second[b]);
         UNROLL for (int c = 0; c < COLS; c++)
         {
-            v[c] = step(t, v[c], sum[c], dw, _mm256_set1_ps(d[c][b]));
+            const __m256 da = _mm256_set1_ps(step_d(t, x[c], k, first + b));
+            v[c] = step(t, v[c], sum[c], dw, second, da, x_sum(t, x[c], k, first + b));
         }
     }
     UNROLL for (int c = 0; c < COLS; c++)
@@ -142,5 +169,10 @@ INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows
 
 QUANT_TILE(tile_q8_0_avx2, tile, QT_Q8_0)
 QUANT_TILE(tile_q4_0_avx2, tile, QT_Q4_0)
+QUANT_TILE(tile_q4_1_avx2, tile, QT_Q4_1)
+QUANT_TILE(tile_q5_0_avx2, tile, QT_Q5_0)
+QUANT_TILE(tile_q5_1_avx2, tile, QT_Q5_1)
+QUANT_TILE(tile_iq4_nl_avx2, tile, QT_IQ4_NL)
+QUANT_TILE(tile_iq4_xs_avx2, tile, QT_IQ4_XS)
 QUANT_TILE(tile_mxfp4_avx2, tile, QT_MXFP4)
 #endif

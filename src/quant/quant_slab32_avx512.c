@@ -13,13 +13,14 @@ struct half32 {
 };
 
 /* Two blocks of sixteen rows; to: two slab blocks. */
-INLINE void fill_pair(enum qtype t, const uint8_t *const *row, size_t at, size_t second, struct half32 *const to[2])
+INLINE void fill_pair(enum qtype t, const uint8_t *const *row, int b, size_t at, size_t second,
+                      struct half32 *const to[2])
 {
     const __m512i high = _mm512_set1_epi8((char)0x80);
     __m512i v[16];
 #pragma GCC unroll 16
     for (int r = 0; r < SLAB_ROWS; r++)
-        v[r] = _mm512_xor_si512(join256(codes(t, row[r] + at), codes(t, row[r] + second)), high);
+        v[r] = _mm512_xor_si512(join256(codes(t, row[r] + at, b), codes(t, row[r] + second, b + 1)), high);
     transpose16(v);
 #pragma GCC unroll 16
     for (int j = 0; j < 16; j++) store512(to[j / 8]->code[j % 8], v[j]);
@@ -38,7 +39,7 @@ INLINE void fill(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, 
             const bool one = b + 1 == n_blocks;
             struct half32 *const to[2] = {s + HALVES * b + h, s + HALVES * (one ? b : b + 1) + h};
             prefetch_slab(row + SLAB_ROWS * h, at + 8 * block_bytes(t), 2 * block_bytes(t));
-            fill_pair(t, row + SLAB_ROWS * h, at, one ? at : at + block_bytes(t), to);
+            fill_pair(t, row + SLAB_ROWS * h, first + b, at, one ? at : at + block_bytes(t), to);
         }
 }
 

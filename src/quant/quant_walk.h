@@ -45,7 +45,7 @@ INLINE void stream_pointers(const void *base, size_t stride, int step, int n_row
     }
 }
 
-/* Fields of activation rows of whole blocks, as act_d, act_offset and act_bsums give them, without a call. */
+/* Fields of activation rows of whole blocks, as act_d, act_offset, act_sum and act_bsums give them, without a call. */
 INLINE const float *row_d(const uint8_t *x, int k)
 {
     return (const float *)(const void *)(x + k);
@@ -54,6 +54,11 @@ INLINE const float *row_d(const uint8_t *x, int k)
 INLINE const int32_t *row_offset(const uint8_t *x, int k)
 {
     return (const int32_t *)(const void *)(x + k + k / 32 * 4);
+}
+
+INLINE const float *row_sum(const uint8_t *x, int k)
+{
+    return (const float *)(const void *)(x + k + k / 32 * 8);
 }
 
 INLINE const int16_t *row_bsums(const uint8_t *x, int k)

@@ -617,7 +617,7 @@ const struct hostile_case hostile_cases[] = {
     {"tensors", "type_65", {{T_TYPE, QA, 65}}, {QA, "type 65", "unsloth"}},
     {"tensors", "type_152", {{T_TYPE, DOWN, 152}}, {DOWN, "type 152", "ik_llama.cpp"}},
     {"tensors", "type_2_32", {{T_TYPE, NORM, UINT32_MAX}}, {NORM, "type 4294967295", "Q8_0"}},
-    {"tensors", "type_q4_1", {{T_TYPE, QA, QT_Q4_1}}, {QA, "type Q4_1", "Q8_0"}},
+    {"tensors", "type_f64", {{T_TYPE, QA, QT_F64}}, {QA, "type F64", "Q8_0"}},
     {"tensors", "type_i32", {{T_TYPE, NORM, QT_I32}}, {NORM, "type I32", "Q8_0"}},
     {"tensors",
      "ids_are_floats",
