@@ -24,10 +24,15 @@ INLINE size_t block_at(enum qtype t, int b)
     return (size_t)(t == QT_IQ4_XS ? b / 8 : b) * block_bytes(t);
 }
 
-/* A minimum behind the scale, or the sub-block's own scale. */
+INLINE bool has_min(enum qtype t)
+{
+    return t == QT_Q4_1 || t == QT_Q5_1;
+}
+
+/* A minimum, or the sub-block's own scale. */
 INLINE bool has_second(enum qtype t)
 {
-    return t == QT_Q4_1 || t == QT_Q5_1 || t == QT_IQ4_XS;
+    return has_min(t) || t == QT_IQ4_XS;
 }
 
 INLINE __m256i nibbles(const uint8_t *p)

@@ -69,6 +69,73 @@ INLINE __m256i iq1_m_scales16(const uint8_t *b)
     return _mm256_or_si256(_mm256_add_epi16(s, s), _mm256_set1_epi16(1));
 }
 
+/* ---- indices of more than eight bits: low bytes, and what has the other bits in place */
+
+INLINE void put_index(struct prep *p, int at, const uint8_t *low, __m256i high)
+{
+    store256(p->index + at, _mm256_or_si256(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)low)), high));
+}
+
+/* Four 16-bit lanes from each of four bytes. */
+INLINE __m256i bytes_to_fours(const uint8_t *b)
+{
+    const char z = (char)0x80;
+    const __m256i each = _mm256_setr_epi8(0, z, 0, z, 0, z, 0, z, 1, z, 1, z, 1, z, 1, z, 2, z, 2, z, 2, z, 2, z, 3, z,
+                                          3, z, 3, z, 3, z);
+    return _mm256_shuffle_epi8(spread32(b), each);
+}
+
+INLINE void index_iq2_s(const uint8_t *b, struct prep *p)
+{
+    const __m256i up = _mm256_set1_epi64x(0x0004001000400100); /* bits 2r.. to bit 8 */
+    UNROLL for (int i = 0; i < 2; i++)
+    {
+        const __m256i v = _mm256_mullo_epi16(bytes_to_fours(b + IQ2_S_HIGH + 4 * i), up);
+        put_index(p, 16 * i, b + IQ2_S_LOW + 16 * i, _mm256_and_si256(v, _mm256_set1_epi16(0x300)));
+    }
+}
+
+INLINE void index_iq3_s(const uint8_t *b, struct prep *p)
+{
+    const __m256i bit =
+        _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, (short)0x8000);
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        const __m256i v = _mm256_and_si256(_mm256_set1_epi16((short)load_u16(b + IQ3_S_HIGH + 2 * i)), bit);
+        const __m256i set = _mm256_cmpeq_epi16(v, bit);
+        put_index(p, 16 * i, b + IQ3_S_LOW + 16 * i, _mm256_and_si256(set, _mm256_set1_epi16(0x100)));
+    }
+}
+
+INLINE void index_iq1_s(const uint8_t *b, struct prep *p)
+{
+    const __m256i up = _mm256_set1_epi64x(0x0000000400200100); /* bits 3r.. to bit 8, those of r = 3 apart */
+    const __m256i last = _mm256_set1_epi64x((long long)0xffff000000000000);
+    const __m256i each = _mm256_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7,
+                                          6, 7, 6, 7, 6, 7);
+    UNROLL for (int i = 0; i < 2; i++)
+    {
+        const __m128i four = _mm_loadl_epi64((const __m128i *)(b + IQ1_S_HIGH + 8 * i));
+        const __m256i h = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(four), each);
+        const __m256i v = _mm256_or_si256(_mm256_mullo_epi16(h, up), _mm256_and_si256(_mm256_srli_epi16(h, 1), last));
+        put_index(p, 16 * i, b + IQ1_S_LOW + 16 * i, _mm256_and_si256(v, _mm256_set1_epi16(0x700)));
+    }
+}
+
+INLINE void index_iq1_m(const uint8_t *b, struct prep *p)
+{
+    const __m128i packed = _mm_loadu_si128((const __m128i *)(b + IQ1_M_HIGH)), low = _mm_set1_epi8(15);
+    const __m128i even = _mm_and_si128(packed, low), odd = _mm_and_si128(_mm_srli_epi16(packed, 4), low);
+    const __m128i n[2] = {_mm_unpacklo_epi8(even, odd), _mm_unpackhi_epi8(even, odd)};
+    UNROLL for (int i = 0; i < 2; i++)
+    {
+        const __m256i v = _mm256_slli_epi16(_mm256_cvtepu8_epi16(n[i]), 8);
+        put_index(p, 16 * i, b + IQ1_M_LOW + 16 * i, _mm256_and_si256(v, _mm256_set1_epi16(0x700)));
+        const __m128i high = _mm_and_si128(_mm_srli_epi16(n[i], 2), _mm_set1_epi8(2)); /* bit 3 to bit 1 */
+        _mm_store_si128((__m128i *)(p->sign + 16 * i), _mm_xor_si128(high, _mm_set1_epi8(2)));
+    }
+}
+
 INLINE void grid_prepare(enum qtype t, const uint8_t *b, struct prep *p)
 {
     if (t == QT_IQ2_XXS) {
@@ -81,16 +148,22 @@ INLINE void grid_prepare(enum qtype t, const uint8_t *b, struct prep *p)
     } else if (t == QT_IQ2_S) {
         put_scales(p, odd_scales16(b + IQ2_S_SCALES));
         store256(p->sign, load256(b + IQ2_S_SIGNS));
+        index_iq2_s(b, p);
     } else if (t == QT_IQ3_S) {
         const __m128i s = odd_scales(_mm_cvtsi32_si128((int)load_u32(b + IQ3_S_SCALES)));
         put_scales(p, twice16(_mm256_cvtepu8_epi32(s)));
         store256(p->sign, load256(b + IQ3_S_SIGNS));
+        index_iq3_s(b, p);
     } else if (t == QT_IQ1_S) {
         const __m128i h = _mm_loadu_si128((const __m128i *)(b + IQ1_S_HIGH));
         const __m128i s = _mm_and_si128(_mm_srli_epi16(h, 11), _mm_set1_epi16(14));
         put_scales(p, twice16(_mm256_cvtepu16_epi32(_mm_or_si128(s, _mm_set1_epi16(1)))));
+        const __m256i high = _mm256_cvtepi16_epi32(_mm_cmpgt_epi16(h, _mm_set1_epi16(-1))); /* bit 15 clear */
+        store256(p->sign, _mm256_and_si256(high, _mm256_set1_epi8(2)));
+        index_iq1_s(b, p);
     } else {
         put_scales(p, iq1_m_scales16(b));
+        index_iq1_m(b, p);
     }
 }
 
@@ -101,22 +174,20 @@ INLINE __m256i join64(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
     return _mm256_setr_epi64x((long long)a, (long long)b, (long long)c, (long long)d);
 }
 
-INLINE __m256i iq3_entries(const uint32_t *grid, const uint8_t *low, unsigned high)
+INLINE __m256i entries4(const uint64_t *grid, const uint16_t *i)
 {
-    return _mm256_setr_epi32((int)grid[low[0] | (high << 8 & 256)], (int)grid[low[1] | (high << 7 & 256)],
-                             (int)grid[low[2] | (high << 6 & 256)], (int)grid[low[3] | (high << 5 & 256)],
-                             (int)grid[low[4] | (high << 4 & 256)], (int)grid[low[5] | (high << 3 & 256)],
-                             (int)grid[low[6] | (high << 2 & 256)], (int)grid[low[7] | (high << 1 & 256)]);
+    return join64(grid[i[0]], grid[i[1]], grid[i[2]], grid[i[3]]);
 }
 
-/* Four entries of IQ1 whose index has `high` above the byte; minus: the bit that lowers the values is set. */
-INLINE uint64_t iq1_entry(unsigned low, unsigned high, unsigned minus)
+/* A byte per group of eight, spread over its values. */
+INLINE __m256i over_groups(const uint8_t *bytes)
 {
-    return iq1s_grid[low | high] | (minus ? 0 : 0x0202020202020202);
+    const __m256i spread = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+    return _mm256_shuffle_epi8(spread32(bytes), spread);
 }
 
 /* Magnitudes of values 32g.. of a block; of IQ1 codes. */
-INLINE __m256i grid32(enum qtype t, const uint8_t *b, int g)
+INLINE __m256i grid32(enum qtype t, const uint8_t *b, const struct prep *p, int g)
 {
     if (t == QT_IQ2_XXS) {
         const uint8_t *const i = b + IQ2_XXS_GROUPS + 8 * g;
@@ -127,33 +198,27 @@ INLINE __m256i grid32(enum qtype t, const uint8_t *b, int g)
         return join64(iq2xs_grid[load_u16(v) & 511], iq2xs_grid[load_u16(v + 2) & 511],
                       iq2xs_grid[load_u16(v + 4) & 511], iq2xs_grid[load_u16(v + 6) & 511]);
     }
-    if (t == QT_IQ2_S) {
-        const uint8_t *const low = b + IQ2_S_LOW + 4 * g;
-        const unsigned h = b[IQ2_S_HIGH + g];
-        return join64(iq2s_grid[low[0] | (h << 8 & 0x300)], iq2s_grid[low[1] | (h << 6 & 0x300)],
-                      iq2s_grid[low[2] | (h << 4 & 0x300)], iq2s_grid[low[3] | (h << 2 & 0x300)]);
+    if (t == QT_IQ2_S) return entries4(iq2s_grid, p->index + 4 * g);
+    if (t == QT_IQ3_XXS) {
+        const uint8_t *const i = b + IQ3_XXS_INDEX + 8 * g;
+        return _mm256_setr_epi32((int)iq3xxs_grid[i[0]], (int)iq3xxs_grid[i[1]], (int)iq3xxs_grid[i[2]],
+                                 (int)iq3xxs_grid[i[3]], (int)iq3xxs_grid[i[4]], (int)iq3xxs_grid[i[5]],
+                                 (int)iq3xxs_grid[i[6]], (int)iq3xxs_grid[i[7]]);
     }
-    if (t == QT_IQ3_XXS) return iq3_entries(iq3xxs_grid, b + IQ3_XXS_INDEX + 8 * g, 0);
-    if (t == QT_IQ3_S) return iq3_entries(iq3s_grid, b + IQ3_S_LOW + 8 * g, b[IQ3_S_HIGH + g]);
-    if (t == QT_IQ1_S) {
-        const uint8_t *const low = b + IQ1_S_LOW + 4 * g;
-        const unsigned h = load_u16(b + IQ1_S_HIGH + 2 * g);
-        const __m256i v = join64(iq1s_grid[low[0] | (h << 8 & 0x700)], iq1s_grid[low[1] | (h << 5 & 0x700)],
-                                 iq1s_grid[low[2] | (h << 2 & 0x700)], iq1s_grid[low[3] | (h >> 1 & 0x700)]);
-        return _mm256_or_si256(v, _mm256_set1_epi8(h & 0x8000 ? 0 : 2));
+    if (t == QT_IQ3_S) {
+        const uint16_t *const i = p->index + 8 * g;
+        return _mm256_setr_epi32((int)iq3s_grid[i[0]], (int)iq3s_grid[i[1]], (int)iq3s_grid[i[2]], (int)iq3s_grid[i[3]],
+                                 (int)iq3s_grid[i[4]], (int)iq3s_grid[i[5]], (int)iq3s_grid[i[6]],
+                                 (int)iq3s_grid[i[7]]);
     }
-    const uint8_t *const low = b + IQ1_M_LOW + 4 * g;
-    const unsigned h = load_u16(b + IQ1_M_HIGH + 2 * g);
-    return join64(iq1_entry(low[0], h << 8 & 0x700, h & 8), iq1_entry(low[1], h << 4 & 0x700, h & 0x80),
-                  iq1_entry(low[2], h & 0x700, h & 0x800), iq1_entry(low[3], h >> 4 & 0x700, h & 0x8000));
+    return _mm256_or_si256(entries4(iq1s_grid, p->index + 4 * g), over_groups(p->sign + 4 * g));
 }
 
 /* +1 or -1 per value of group g. */
 INLINE __m256i signs32(const struct prep *p, int g)
 {
-    const __m256i spread = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
     const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201);
-    const __m256i v = _mm256_and_si256(_mm256_shuffle_epi8(spread32(p->sign + 4 * g), spread), bit);
+    const __m256i v = _mm256_and_si256(over_groups(p->sign + 4 * g), bit);
     return _mm256_or_si256(_mm256_cmpeq_epi8(v, bit), _mm256_set1_epi8(1));
 }
 

@@ -7,9 +7,10 @@
 
 /* What a block needs besides its codes. */
 struct prep {
-    _Alignas(32) int16_t scale[16]; /* per 16 values */
-    _Alignas(32) int16_t min[16];   /* factors of the activation sums */
-    _Alignas(32) uint8_t sign[32];  /* grids of magnitudes: sign bits, one byte per 8 values */
+    _Alignas(32) int16_t scale[16];  /* per 16 values */
+    _Alignas(32) int16_t min[16];    /* factors of the activation sums */
+    _Alignas(32) uint8_t sign[32];   /* per 8 values: sign bits; IQ1: 2 where the values are higher, else 0 */
+    _Alignas(32) uint16_t index[64]; /* in a code book of more than 256 entries */
 };
 
 INLINE size_t block_bytes(enum qtype t)

@@ -75,9 +75,9 @@ INLINE __m256i codes(enum qtype t, const uint8_t *b, const struct prep *p, int g
     }
     if (t == QT_TQ2_0) return _mm256_and_si256(_mm256_srli_epi16(load256(b + 32 * (g / 4)), 2 * (g % 4)), m2);
     if (t == QT_TQ1_0) return tq1_0_digits(b, g);
-    if (!has_signs(t)) return grid32(t, b, g);
+    if (!has_signs(t)) return grid32(t, b, p, g);
     const __m256i offset = _mm256_set1_epi8((char)code_offset(t));
-    return _mm256_add_epi8(_mm256_sign_epi8(grid32(t, b, g), signs32(p, g)), offset);
+    return _mm256_add_epi8(_mm256_sign_epi8(grid32(t, b, p, g), signs32(p, g)), offset);
 }
 
 /* One block times one activation block: lanes that add up to the sum of scaled products, and to the minimum term. */
@@ -91,8 +91,9 @@ INLINE void block_direct(enum qtype t, const uint8_t *b, const struct prep *p, c
     UNROLL for (int g = 0; g < 8; g++)
     {
         const __m256i a = load256(q + 32 * g);
-        const __m256i pairs = has_signs(t) ? _mm256_maddubs_epi16(grid32(t, b, g), _mm256_sign_epi8(a, signs32(p, g)))
-                                           : _mm256_maddubs_epi16(codes(t, b, p, g), a);
+        const __m256i pairs = has_signs(t)
+                                  ? _mm256_maddubs_epi16(grid32(t, b, p, g), _mm256_sign_epi8(a, signs32(p, g)))
+                                  : _mm256_maddubs_epi16(codes(t, b, p, g), a);
         __m256i scale = spread32(p->scale + 2 * g);
         if (sub_block(t) == 16) scale = _mm256_shuffle_epi8(scale, halves);
         s = _mm256_add_epi32(s, _mm256_madd_epi16(pairs, scale));
