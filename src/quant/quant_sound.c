@@ -4,7 +4,6 @@
 #include <string.h>
 #include "quant/quant_internal.h"
 
-/* SCALE_VALUES: the values themselves may be unsound too, so whole blocks are decoded. */
 enum scale_kind {
     SCALE_NONE,
     SCALE_F16,
@@ -14,9 +13,9 @@ enum scale_kind {
     SCALE_E8M0,
     SCALE_E4M3,
     SCALE_IQ1_M,
-    SCALE_VALUES
+    SCALE_MXFP8
 };
-enum { MOST_SCALES = 4, BATCH = 1024, BLOCK = 256 };
+enum { MOST_SCALES = 4, BATCH = 1024 };
 
 /* Places: spec gguf-and-quants 2, more-quants 2. */
 static const struct scales {
@@ -55,8 +54,8 @@ static const struct scales {
     [QT_Q1_0] = {SCALE_F16, 1, {0}},
     [QT_Q2_0] = {SCALE_F16, 1, {0}},
     [SLOT_Q2_0_128] = {SCALE_F16, 1, {0}},
-    [SLOT_MXFP8] = {SCALE_VALUES, 1, {0}},
-    [SLOT_MXFP8_SF] = {SCALE_VALUES, 1, {0}},
+    [SLOT_MXFP8] = {SCALE_MXFP8, 1, {256}},
+    [SLOT_MXFP8_SF] = {SCALE_MXFP8, 1, {0}},
 };
 
 static const struct scales *scales_of(uint32_t id)
@@ -124,19 +123,20 @@ static bool any_iq1_m(const uint8_t *p, int64_t n, size_t stride)
     return bad;
 }
 
-static bool any_value(const struct quant_type *t, const uint8_t *p, int64_t n)
+/* Eight scales, before or behind 256 codes. */
+static bool any_mxfp8(const uint8_t *p, int64_t n, size_t stride, bool scales_first)
 {
-    float v[BLOCK];
-    for (int64_t b = 0; b < n; b++) {
-        t->decode(p + (size_t)b * t->block_bytes, v, t->block);
-        if (any_32((const uint8_t *)v, t->block, sizeof *v)) return true;
+    unsigned bad = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const uint8_t *s = p + (size_t)i * stride, *codes = scales_first ? s + 8 : s - 256;
+        for (int j = 0; j < 8; j++) bad |= s[j] == 0xFF;
+        for (int j = 0; j < 256; j++) bad |= (codes[j] & 0x7F) == 0x7F;
     }
-    return false;
+    return bad;
 }
 
-static bool any_unsound(const struct scales *s, const struct quant_type *t, const uint8_t *p, int64_t n)
+static bool any_unsound(const struct scales *s, const uint8_t *p, int64_t n, size_t stride)
 {
-    const size_t stride = t->block_bytes;
     bool bad = false;
     for (int i = 0; i < s->n && !bad; i++) {
         const uint8_t *q = p + s->at[i];
@@ -162,8 +162,8 @@ static bool any_unsound(const struct scales *s, const struct quant_type *t, cons
         case SCALE_IQ1_M:
             bad = any_iq1_m(q, n, stride);
             break;
-        case SCALE_VALUES:
-            bad = any_value(t, q, n);
+        case SCALE_MXFP8:
+            bad = any_mxfp8(q, n, stride, s->at[i] == 0);
             break;
         case SCALE_NONE:
             break;
@@ -175,14 +175,13 @@ static bool any_unsound(const struct scales *s, const struct quant_type *t, cons
 int64_t quant_first_unsound(uint32_t id, const void *blocks, int64_t n)
 {
     const struct scales *s = scales_of(id);
-    const struct quant_type *t = quant_type(id);
-    const size_t stride = t ? t->block_bytes : 0;
+    const size_t stride = s ? quant_type(id)->block_bytes : 0;
     for (int64_t at = 0; s && at < n; at += BATCH) {
         const uint8_t *p = (const uint8_t *)blocks + (size_t)at * stride;
         const int64_t m = n - at < BATCH ? n - at : BATCH;
-        if (!any_unsound(s, t, p, m)) continue;
+        if (!any_unsound(s, p, m, stride)) continue;
         for (int64_t i = 0; i < m; i++)
-            if (any_unsound(s, t, p + (size_t)i * stride, 1)) return at + i;
+            if (any_unsound(s, p + (size_t)i * stride, 1, stride)) return at + i;
     }
     return -1;
 }

@@ -81,9 +81,9 @@ void cpu_matmul_slabs(struct dev_stream *s, const struct matmul_args *a, const s
     }
 }
 
-/* Of any type: the largest column has 81 bytes for 64 values, the largest slab is one of a single block or is cut. */
+/* Of any type: the largest column has 44 bytes for 32 values, the largest slab is one of a single block or is cut. */
 void cpu_matmul_work(const struct work_desc *a, struct cpu_work *w)
 {
     const size_t n = (size_t)min_i64(BLOCK, a->rows);
-    cpu_work_raise(w, n * (size_t)(a->values + a->values / 3), CPU_SLAB_MOST + n * QUANT_SLAB * sizeof(float));
+    cpu_work_raise(w, n * (size_t)(a->values + a->values * 3 / 8), CPU_SLAB_MOST + n * QUANT_SLAB * sizeof(float));
 }
