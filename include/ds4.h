@@ -49,7 +49,10 @@ struct ds4_options {
     int n_model_paths;
     const char *backend;   /* "cpu" (NULL), "ref" */
     const char *isa;       /* kernels of "cpu": NULL = best, or scalar, avx2, avx512, neon, neon-dotprod, neon-i8mm */
-    int threads;           /* 0: one per physical core */
+    int threads;           /* 0: one per physical core, and for decode steps as many of them as read memory fastest */
+    int threads_decode;    /* of decode steps, if threads is set too; 0: as many */
+    bool numa_off;         /* do not bind threads to cores, nor cut work and weights by memory nodes, where there are
+                              several nodes */
     int prefill_chunk;     /* most rows of a prefill step; 0: 1024 */
     int sessions, ctx;     /* what the memory plan counts with: sessions of ctx tokens; 0: 1 and 32768 */
     uint64_t anchor_bytes; /* rewind points per session; 0: 256 MiB */
@@ -72,10 +75,12 @@ void ds4_engine_close(ds4_engine *g); /* its sessions must be freed before */
 
 struct ds4_model_info {
     const char *name, *family, *dialect, *backend, *isa;
-    int n_layers, n_vocab, ctx_max, threads, prefill_chunk;
-    int draft_max;  /* most tokens of ds4_session_draft */
-    bool draft;     /* a draft block is in use */
-    int quant_bits; /* of a weight of the routed experts, on average, rounded down; 0: no such experts */
+    int n_layers, n_vocab, ctx_max, prefill_chunk;
+    int threads, threads_decode; /* of prompts and of decode steps */
+    int numa_nodes;              /* that work is cut by; 1: it is not */
+    int draft_max;               /* most tokens of ds4_session_draft */
+    bool draft;                  /* a draft block is in use */
+    int quant_bits;              /* of a weight of the routed experts, on average, rounded down; 0: no such experts */
 };
 void ds4_engine_info(const ds4_engine *g, struct ds4_model_info *info);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/reading.h"
 
 static const double measure_s = 0.15;
 enum { LEAST_PASSES = 3 };
@@ -27,7 +28,7 @@ static double best_pass(struct pool *p, void (*task)(void *arg, int task, int th
 
 /* ---------------------------------------------------------------- memory */
 
-enum { PIECE_WORDS = 1 << 17, LANES = 8 }; /* a task reads 1 MiB */
+enum { PIECE_WORDS = 1 << 17 }; /* a task reads 1 MiB */
 
 struct memory_work {
     uint64_t *words; /* to write, or NULL */
@@ -45,12 +46,7 @@ static void write_piece(void *arg, int task, int thread)
 static void read_piece(void *arg, int task, int thread)
 {
     const struct memory_work *w = arg;
-    const uint64_t *p = w->read + (size_t)task * PIECE_WORDS;
-    uint64_t s[LANES] = {0}, sum = 0;
-    for (size_t i = 0; i < PIECE_WORDS; i += LANES)
-        for (int j = 0; j < LANES; j++) s[j] += p[i + (size_t)j];
-    for (int j = 0; j < LANES; j++) sum += s[j];
-    w->sum[task] = sum;
+    w->sum[task] = reading_sum(w->read + (size_t)task * PIECE_WORDS, PIECE_WORDS * sizeof(uint64_t));
 }
 
 int measure_reading(struct pool *p, const void *bytes, uint64_t n, double *bytes_per_s, struct err *e)

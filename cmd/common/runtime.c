@@ -1,14 +1,44 @@
 #include "runtime.h"
 #include <limits.h>
+#include <stdlib.h>
 #include "base/program.h"
+
+enum { MOST_THREADS = 4096 };
+
+/* A number of threads at *at, which moves behind it; 0: there is none. */
+static int threads_at(const char **at)
+{
+    char *end;
+    const long v = **at >= '0' && **at <= '9' ? strtol(*at, &end, 10) : 0;
+    if (v < 1 || v > MOST_THREADS) return 0;
+    *at = end;
+    return (int)v;
+}
+
+/* "N" or "N,M" */
+static void take_threads(struct args *a, const char *word, void *target)
+{
+    struct ds4_options *const o = target;
+    const char *const text = args_value(a, word), *at = text;
+    if (!text) return;
+    o->threads = threads_at(&at);
+    const bool two = o->threads && *at == ',';
+    if (two) at++;
+    o->threads_decode = two ? threads_at(&at) : 0;
+    if (!o->threads || (two && !o->threads_decode) || *at)
+        args_mistake(a, "%s: '%s' is not a number of threads from 1 to %d, nor two such as 8,6", word, text,
+                     MOST_THREADS);
+}
 
 static const struct option options[] = {
     {"-m", "--model", "FILE", "the model, a GGUF file; of a split one any part; again: its second file",
      OPTION_LIST(struct runtime_options, model, n_models)},
     {"-c", "--ctx", "N", "context in tokens (default: 32768, or the model's if that is less)",
      OPTION_INT(struct runtime_options, ctx, DS4_CTX_MIN, INT_MAX)},
-    {"-t", "--threads", "N", "threads (default: one per physical core)",
-     OPTION_INT(struct runtime_options, engine.threads, 1, 4096)},
+    {"-t", "--threads", "N[,M]",
+     "threads, or N for prompts and M for answers (default: one per physical core, and for answers as many of them as "
+     "read memory fastest)",
+     OPTION_CALL(struct runtime_options, engine, take_threads)},
     {"--memory", NULL, "NGB", "count on N GiB of memory and refuse what needs more (default: what is free now)",
      OPTION_GIB(struct runtime_options, engine.memory_limit)},
     {"--page-weights", NULL, NULL, "run a model that is larger than memory, reading it again and again",
@@ -17,6 +47,9 @@ static const struct option options[] = {
      OPTION_INT(struct runtime_options, engine.prefill_chunk, 1, 65536), .rare = true},
     {"--backend", NULL, "NAME", "cpu (default), or ref: the slow double precision reference",
      OPTION_TEXT(struct runtime_options, engine.backend), .rare = true},
+    {"--numa", NULL, "auto|off",
+     "where memory has several nodes, bind threads to cores and give each the rows of the weights that are near it",
+     OPTION_CHOICE(struct runtime_options, engine.numa_off), .initial = "auto", .rare = true},
     {"--isa", NULL, "NAME",
      "kernels of the cpu backend: scalar (portable C), avx2, avx512, neon, neon-dotprod, neon-i8mm (default: the "
      "best the processor has)",

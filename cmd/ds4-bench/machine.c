@@ -1,19 +1,31 @@
 #include "machine.h"
 #include <string.h>
 #include "base/sysinfo.h"
+#include "base/topology.h"
 
 enum { READ_BYTES = 1 << 30 };
 
 static const double LEAST_SCALING = 1.9;
 
-int machine_open(struct machine *m, const char *model_file, int threads, const char *isa, struct err *e)
+/* Threads as the engine's. */
+static int start_threads(struct machine *m, const struct ds4_model_info *engine, struct err *e)
 {
-    *m = (struct machine){.isa = QUANT_SCALAR};
+    struct topology t;
+    const int n = engine->threads > engine->threads_decode ? engine->threads : engine->threads_decode;
+    topology_read(&t);
+    int rc = pool_create_on(engine->numa_nodes > 1 ? &t : NULL, n, &m->pool, e);
+    topology_free(&t);
+    for (int i = 0; i < 2 && !rc && n > 1; i++) rc = pool_create(i + 1, &m->apart[i], e);
+    return rc;
+}
+
+int machine_open(struct machine *m, const char *model_file, const struct ds4_model_info *engine, struct err *e)
+{
+    *m = (struct machine){.isa = QUANT_SCALAR, .readers = engine->threads_decode};
     for (int i = 0; i < QUANT_ISA_COUNT; i++)
-        if (isa && !strcmp(quant_isa_name((enum quant_isa)i), isa)) m->isa = (enum quant_isa)i;
+        if (!strcmp(quant_isa_name((enum quant_isa)i), engine->isa)) m->isa = (enum quant_isa)i;
     int rc = file_map_open(model_file, &m->weights, e);
-    if (!rc) rc = pool_create(threads, &m->pool, e);
-    for (int i = 0; i < 2 && !rc && threads > 1; i++) rc = pool_create(i + 1, &m->apart[i], e);
+    if (!rc) rc = start_threads(m, engine, e);
     if (rc) machine_close(m);
     return rc;
 }
@@ -37,7 +49,10 @@ static int measure_weights(const struct machine *m, double *v, struct err *e)
 {
     const uint64_t size = file_map_size(m->weights), n = size < READ_BYTES ? size : READ_BYTES;
     const uint64_t from = (size - n) / 4096 * 4096;
-    return measure_reading(m->pool, file_map_data(m->weights) + from, n, v, e);
+    pool_limit(m->pool, m->readers);
+    const int rc = measure_reading(m->pool, file_map_data(m->weights) + from, n, v, e);
+    pool_limit(m->pool, pool_threads(m->pool));
+    return rc;
 }
 
 /* Threads that share nothing: what is missing at 2 was taken by another program, or by a core that both are on. */
@@ -70,10 +85,11 @@ void machine_print(FILE *out, const struct machine *m)
     struct sysinfo s;
     sysinfo_read("", &s);
     fprintf(out,
-            "machine: %d threads on %d cores, %s; memory read %.2f GB/s (%.2f to %.2f in %d measurements); peaks in "
+            "machine: %d threads (%d decode) on %d cores, %s; memory read %.2f GB/s (%.2f to %.2f in %d measurements); "
+            "peaks in "
             "thousand million multiply-adds/s: int8 %.1f (from %.1f), f32 %.1f (from %.1f)",
-            pool_threads(m->pool), s.cores ? s.cores : s.processors, quant_isa_name(m->isa), m->read.most * 1e-9,
-            m->read.least * 1e-9, m->read.most * 1e-9, m->n, m->peak[PEAK_INT8].most * 1e-9,
+            pool_threads(m->pool), m->readers, s.cores ? s.cores : s.processors, quant_isa_name(m->isa),
+            m->read.most * 1e-9, m->read.least * 1e-9, m->read.most * 1e-9, m->n, m->peak[PEAK_INT8].most * 1e-9,
             m->peak[PEAK_INT8].least * 1e-9, m->peak[PEAK_F32].most * 1e-9, m->peak[PEAK_F32].least * 1e-9);
     if (m->apart[1]) fprintf(out, "; two threads do %.2f of one (from %.2f)", m->scaling.most, m->scaling.least);
     fputc('\n', out);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include "base/file.h"
 #include "common/measure.h"
+#include "ds4.h"
 
 struct machine_speed {
     double least, most; /* per second */
@@ -12,6 +13,7 @@ struct machine_speed {
 
 struct machine {
     struct pool *pool;
+    int readers;              /* threads of it that read, as those that decode */
     struct file_map *weights; /* memory of the model's file, which the engine maps too */
     enum quant_isa isa;
     int n; /* measurements */
@@ -20,8 +22,7 @@ struct machine {
     struct machine_speed scaling; /* what two threads multiply, of what one does */
 };
 
-/* threads, isa: those of the engine. */
-int machine_open(struct machine *m, const char *model_file, int threads, const char *isa, struct err *e);
+int machine_open(struct machine *m, const char *model_file, const struct ds4_model_info *engine, struct err *e);
 void machine_close(struct machine *m);
 int machine_measure(struct machine *m, struct err *e); /* about a second */
 /* The line "machine: ...", and a warning behind it where two threads are in each other's way. */

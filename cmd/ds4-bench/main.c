@@ -63,7 +63,7 @@ static int measure(const struct options *o, ds4_engine *g, FILE *csv, struct ben
     struct bench b = {.o = o, .engine = g, .machine = &m, .csv = csv};
     ds4_engine_info(g, &info);
     int rc = read_text(o, g, &b.text, e);
-    if (!rc && machine_open(&m, o->runtime.model[0], info.threads, info.isa, &err)) rc = failure_of(e, &err);
+    if (!rc && machine_open(&m, o->runtime.model[0], &info, &err)) rc = failure_of(e, &err);
     if (!rc) {
         say_memory(g);
         rc = bench_run(&b, rows, e);

@@ -32,7 +32,9 @@ static void processor_lines(const struct sysinfo *s, int threads)
 {
     struct str text = {0};
     str_printf(&text, "%d online", s->processors);
-    if (s->allowed) str_printf(&text, ", %d in the affinity mask on %d cores", s->allowed, s->cores);
+    if (s->allowed)
+        str_printf(&text, ", %d in the affinity mask on %d cores of %d memory node%s", s->allowed, s->cores, s->nodes,
+                   s->nodes > 1 ? "s" : "");
     if (s->quota)
         str_printf(&text, ", cgroup quota %d", s->quota);
     else

@@ -5,6 +5,8 @@
 #include <string.h>
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/reading.h"
+#include "base/topology.h"
 
 #define SAME_CODE(name) ((int)DS4_E_##name == (int)ERR_##name)
 _Static_assert(SAME_CODE(ARG) && SAME_CODE(IO) && SAME_CODE(FORMAT) && SAME_CODE(MODEL) && SAME_CODE(MEMORY) &&
@@ -37,6 +39,8 @@ static int options_take(struct ds4_engine *g, const struct ds4_options *o, struc
     if (strcmp(backend, "cpu") && strcmp(backend, "ref"))
         return err_set(e, ERR_ARG, "no backend \"%s\": there are cpu and ref", backend);
     if (o->threads < 0 || o->threads > 4096) return err_set(e, ERR_ARG, "%d threads: 0 to 4096", o->threads);
+    if (o->threads_decode < 0 || o->threads_decode > 4096)
+        return err_set(e, ERR_ARG, "%d threads for decode steps: 0 to 4096", o->threads_decode);
     if (o->prefill_chunk < 0 || o->prefill_chunk > PREFILL_CHUNK_MAX)
         return err_set(e, ERR_ARG, "a prefill chunk of %d tokens: 0 to %d", o->prefill_chunk, PREFILL_CHUNK_MAX);
     if (o->sessions < 0 || o->sessions > SESSIONS_MAX)
@@ -92,12 +96,31 @@ static int isa_of(const char *name, enum quant_isa *isa, struct err *e)
     return err_set(e, ERR_ARG, "no kernel set \"%s\"; this processor has %s", name, have);
 }
 
+/* Threads, and which of them work when. */
+static int threads_start(struct ds4_engine *g, const struct ds4_options *o, struct err *e)
+{
+    const int most = o->threads && o->threads_decode > o->threads ? o->threads_decode : o->threads;
+    struct topology t;
+    topology_read(&t);
+    const int rc = pool_create_on(o->numa_off ? NULL : &t, most, &g->pool, e);
+    topology_free(&t);
+    if (rc) return rc;
+    g->threads = or_default(o->threads, pool_threads(g->pool));
+    if (o->threads)
+        g->threads_decode = or_default(o->threads_decode, o->threads);
+    else
+        g->threads_decode = g->report_only ? g->threads : reading_threads(g->pool);
+    log_msg(LOG_INFO, "engine", "threads: %d for prompts, %d for decode steps%s; memory nodes: %d", g->threads,
+            g->threads_decode, o->threads ? "" : " (measured)", pool_nodes(g->pool));
+    return 0;
+}
+
 static int device_open(struct ds4_engine *g, const struct ds4_options *o, struct err *e)
 {
     if (!strcmp(g->backend, "ref")) return dev_ref_create(&g->dev, e);
     enum quant_isa isa;
     int rc = isa_of(o->isa, &isa, e);
-    if (rc == 0) rc = pool_create(o->threads, &g->pool, e);
+    if (rc == 0) rc = threads_start(g, o, e);
     if (rc == 0) rc = dev_cpu_create(g->pool, isa, &g->dev, e);
     if (rc == 0) g->isa = quant_isa_name(isa);
     return rc;
@@ -288,7 +311,9 @@ void ds4_engine_info(const ds4_engine *g, struct ds4_model_info *info)
         .n_layers = g->n_layers,
         .n_vocab = g->n_vocab,
         .ctx_max = engine_ctx_max(g),
-        .threads = g->pool ? pool_threads(g->pool) : 1,
+        .threads = g->pool ? g->threads : 1,
+        .threads_decode = g->pool ? g->threads_decode : 1,
+        .numa_nodes = g->pool ? pool_nodes(g->pool) : 1,
         .prefill_chunk = g->prefill_chunk,
         .draft_max = DRAFT_MAX,
         .draft = engine_has_draft(g),

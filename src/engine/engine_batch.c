@@ -120,6 +120,7 @@ static int batch_check(struct ds4_engine *g, const struct batch *b, struct err *
 /* From here to its end, ops of the batch end early when it becomes unwanted. */
 static void batch_watch(struct ds4_engine *g, const struct batch *b)
 {
+    if (g->pool) pool_limit(g->pool, b == &g->sweep ? g->threads : g->threads_decode);
     g->stream->unwanted = batch_unwanted;
     g->stream->unwanted_arg = b;
 }

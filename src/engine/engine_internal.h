@@ -170,7 +170,8 @@ void session_replace(struct ds4_session *s, const void *tokens, int length, cons
 /* ---------------------------------------------------------------- the engine */
 
 struct ds4_engine {
-    struct pool *pool; /* NULL: the device has no use for it */
+    struct pool *pool;           /* NULL: the device has no use for it */
+    int threads, threads_decode; /* of sweeps, of other batches */
     struct dev *dev;
     struct canonical *canonical; /* NULL in tests with a family of their own */
     const struct family *family;

@@ -111,7 +111,7 @@ static void test_row(void **state)
     assert_int_equal(r.gen, 27);
     assert_int_equal(r.steady, 24);
     assert_true(r.gen_tps > 0 && r.steady_tps > 0 && r.first_ms > 0);
-    assert_true(said("machine: 2 threads on") && said("two threads do ") && said("most memory used"));
+    assert_true(said("machine: 2 threads (2 decode) on") && said("two threads do ") && said("most memory used"));
     assert_true(said("speed: a token takes 0.0") && said(" attention (thousand million multiply-adds), at the peaks "));
     assert_true(said("of the memory") && said("speed: a step reads 0.0"));
 

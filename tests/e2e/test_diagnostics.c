@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -442,7 +443,20 @@ static void doctor_short_of_memory(void **state)
     doctor_number(&said, "from disk", 0.01, 1e9);
     str_free(&said);
     shell_expect(TEST_BUILD "/ds4 --doctor -m $FOLDER/none 2>&1", 1, "No such file");
-    shell_expect(TEST_BUILD "/ds4 --doctor -t 0 2>&1", 2, "'0' is not a whole number");
+    shell_expect(TEST_BUILD "/ds4 --doctor -t 0 2>&1", 2, "'0' is not a number of threads");
+}
+
+/* What taskset leaves is all there is: one thread. */
+static void doctor_on_one_core(void **state)
+{
+    cpu_set_t set;
+    int cpu = 0;
+    char line[120];
+    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+    while (!CPU_ISSET(cpu, &set)) cpu++;
+    snprintf(line, sizeof line, "taskset -c %d " TEST_BUILD "/ds4 --doctor 2>&1", cpu);
+    shell_expect(line, 0, "1 in the affinity mask on 1 cores of 1 memory node");
+    shell_expect(line, 0, "; 1 thread is used\n");
 }
 
 int main(void)
@@ -460,6 +474,7 @@ int main(void)
         cmocka_unit_test(order_of_several),
         cmocka_unit_test(doctor_machine),
         cmocka_unit_test(doctor_model),
+        cmocka_unit_test(doctor_on_one_core),
         cmocka_unit_test(doctor_short_of_memory),
     };
     return cmocka_run_group_tests(tests, group_set_up, group_tear_down);

@@ -448,6 +448,7 @@ static void test_options(void **state)
     o.backend = "gpu", open_fails(o, DS4_E_ARG, "gpu"), o = ok;
     o.isa = "mmx", open_fails(o, DS4_E_ARG, "mmx"), o = ok;
     o.threads = -1, open_fails(o, DS4_E_ARG, "threads"), o = ok;
+    o.threads_decode = 4097, open_fails(o, DS4_E_ARG, "decode"), o = ok;
     o.prefill_chunk = -1, open_fails(o, DS4_E_ARG, "chunk"), o = ok;
     o.sessions = -1, open_fails(o, DS4_E_ARG, "sessions"), o = ok;
     o.ctx = 1, open_fails(o, DS4_E_ARG, "context"), o = ok;
@@ -517,7 +518,8 @@ static void test_info(void **state)
     assert_string_equal(i.family, "deepseek4");
     assert_string_equal(i.backend, "cpu");
     assert_string_equal(i.isa, "scalar");
-    assert_true(i.n_layers == 4 && i.n_vocab == KIT_VOCAB && i.ctx_max == 1048576 && i.threads == 2);
+    assert_true(i.n_layers == 4 && i.n_vocab == KIT_VOCAB && i.ctx_max == 1048576);
+    assert_true(i.threads == 2 && i.threads_decode == 2 && i.numa_nodes >= 1);
     assert_true(i.prefill_chunk == 1024 && i.draft_max == 16);
     assert_non_null(strstr(ds4_engine_report(g), "memory needed"));
     ds4_session *s = kit_session(g);
@@ -525,6 +527,29 @@ static void test_info(void **state)
     kit_check(s, KIT_F16, 200); /* the kernel sets agree */
     ds4_session_free(s);
     ds4_engine_close(g);
+}
+
+/* Prompts and decode steps by other numbers of threads, or by as many as were measured: the same bits. */
+static void test_threads(void **state)
+{
+    static const int counts[][4] = {{3, 1, 3, 1}, {1, 4, 1, 4}, {2, 0, 2, 2}, {0, 0, 0, 0}}; /* asked for; told */
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+        struct ds4_options o = kit_options(KIT_Q8);
+        struct ds4_model_info i;
+        o.threads = counts[k][0], o.threads_decode = counts[k][1], o.numa_off = k % 2;
+        ds4_engine *g = kit_open(&o);
+        ds4_engine_info(g, &i);
+        if (o.threads)
+            assert_true(i.threads == counts[k][2] && i.threads_decode == counts[k][3]);
+        else
+            assert_true(i.threads >= 1 && i.threads_decode >= 1 && i.threads_decode <= i.threads);
+        ds4_session *s = kit_session(g);
+        kit_sync(s, kit_tokens(), 60);
+        for (int n = 60; n < 64; n++) kit_eval(s, kit_tokens() + n, 1);
+        kit_check(s, KIT_Q8, 64);
+        ds4_session_free(s);
+        ds4_engine_close(g);
+    }
 }
 
 static void test_text(void **state)
@@ -622,19 +647,13 @@ static void test_log_of_load(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cancel_prefill),
-        cmocka_unit_test(test_cancel_at_every_layer),
-        cmocka_unit_test(test_cancel_waiting),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_active_weights),
-        cmocka_unit_test(test_cost_of_qwen),
-        cmocka_unit_test(test_plan_holds),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_info),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_cancel_prefill), cmocka_unit_test(test_cancel_at_every_layer),
+        cmocka_unit_test(test_cancel_waiting), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_memory),         cmocka_unit_test(test_active_weights),
+        cmocka_unit_test(test_cost_of_qwen),   cmocka_unit_test(test_plan_holds),
+        cmocka_unit_test(test_options),        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_info),           cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_text),           cmocka_unit_test(test_log),
         cmocka_unit_test(test_log_of_load),
     };
     return cmocka_run_group_tests(tests, NULL, kit_teardown);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "../support/temp_files.h"
 #include "base/pool.h"
+#include "base/reading.h"
 #include "base/sysinfo_internal.h"
 #include "base/topology.h"
 
@@ -261,6 +262,21 @@ static void a_limit_keeps_threads_out(void **state)
     pool_free(p);
 }
 
+/* Whatever it finds out, the pool is whole afterwards. */
+static void the_fastest_number_of_threads_to_read(void **state)
+{
+    for (int n = 1; n <= 5; n++) {
+        struct pool *p;
+        struct err e = {0};
+        assert_int_equal(pool_create(n, &p, &e), 0);
+        const int best = reading_threads(p);
+        assert_true(best >= (n + 1) / 2 && best <= n);
+        struct job j = {.wait_for = n};
+        pool_run(p, task, &j, n);
+        pool_free(p);
+    }
+}
+
 #define IN_ROOT(f) cmocka_unit_test_setup_teardown(f, make_root, remove_root)
 
 int main(void)
@@ -275,6 +291,7 @@ int main(void)
         IN_ROOT(places),
         cmocka_unit_test(parts_go_to_the_nodes_of_the_threads),
         cmocka_unit_test(a_limit_keeps_threads_out),
+        cmocka_unit_test(the_fastest_number_of_threads_to_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
