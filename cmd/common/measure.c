@@ -1,11 +1,11 @@
 /* Loops that read and multiply, and their clock. */
 #include "measure.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/reading.h"
 
@@ -191,24 +191,6 @@ static void read_block(void *arg, int task, int thread)
         d->read[thread] += (uint64_t)n;
 }
 
-/* Opens a file so that reads go to the disk, where the system can do that. */
-static int open_uncached(const char *path, bool *cached)
-{
-    int fd = -1;
-#ifdef O_DIRECT
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
-    char *probe = fd >= 0 ? mem_try_aligned(PAGE, PAGE) : NULL;
-    if (fd >= 0 && (!probe || pread(fd, probe, PAGE, 0) < 0)) close(fd), fd = -1;
-    mem_free(probe);
-#endif
-    *cached = fd < 0;
-    if (fd < 0) fd = open(path, O_RDONLY | O_CLOEXEC);
-#ifdef F_NOCACHE
-    if (fd >= 0) *cached = fcntl(fd, F_NOCACHE, 1) != 0;
-#endif
-    return fd;
-}
-
 static int read_blocks(struct pool *p, struct disk_work *d, uint64_t size, struct disk_speed *out, struct err *e)
 {
     const uint64_t blocks = (size + BLOCK - 1) / BLOCK;
@@ -231,7 +213,7 @@ int measure_disk(struct pool *p, const char *path, struct disk_speed *out, struc
 {
     const int threads = pool_threads(p);
     struct stat st;
-    struct disk_work d = {.fd = open_uncached(path, &out->cached)};
+    struct disk_work d = {.fd = file_open_uncached(path, &out->cached)};
     if (d.fd < 0 || fstat(d.fd, &st) || st.st_size <= 0) {
         const int rc = err_set(e, ERR_IO, "cannot read: %s", d.fd < 0 ? strerror(errno) : "no size");
         if (d.fd >= 0) close(d.fd);

@@ -28,6 +28,23 @@ void file_map_willneed(const struct file_map *m, uint64_t offset, uint64_t n);
  * to their addresses; whoever reads there is killed by a signal. */
 void file_map_release(const struct file_map *m, uint64_t offset, uint64_t n);
 
+/* Opens a file so that reads go past the system's cache, where that can be done (else *cached: reads may come from
+ * memory). Reads must then begin and end on borders of 4096 bytes, in the file and in memory. -1 and errno: it cannot
+ * be opened. */
+int file_open_uncached(const char *path, bool *cached);
+/* ERR_IO unless fd is the file of the mapping, and as long as then. */
+int file_check_same(const struct file_map *m, int fd, struct err *e);
+
+/* Parts of a mapping as memory of their own. Ranges [from, to) of offsets begin and end on borders of pages
+ * (file_load_border: the next one); to may be the one behind the file's end.
+ * begin: the range is zeros from now on, that can be written to, in huge pages where the system has them, or in none.
+ * read: fills a range that was begun, from a descriptor of the file (file_open_uncached). Several threads may read
+ * ranges of one file. Errors name file and offset: it ended, or could not be read. end: nothing writes any more. */
+uint64_t file_load_border(const struct file_map *m, uint64_t offset);
+int file_load_begin(const struct file_map *m, uint64_t from, uint64_t to, bool huge, struct err *e);
+int file_load_read(const struct file_map *m, int fd, uint64_t from, uint64_t to, struct err *e);
+void file_load_end(const struct file_map *m, uint64_t from, uint64_t to);
+
 /* Reads a whole file (at most max bytes) into memory that the caller frees with mem_free; a zero byte follows. path "-"
  * is stdin. */
 int file_read(const char *path, uint64_t max, char **data, size_t *n, struct err *e);

@@ -8,7 +8,9 @@
 #include "base/sys_text.h"
 #include "base/sysinfo_internal.h"
 #ifdef __linux__
+#include <linux/mempolicy.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #endif
 #ifdef __APPLE__
 #include <sys/sysctl.h>
@@ -210,4 +212,15 @@ void topology_place(const struct topology *t, int n, struct topology_core *place
     }
     for (int i = 0; n > t->n_cores && i < n; i++) place[i].cpu = -1;
     mem_free(taken);
+}
+
+bool topology_prefer_memory(int node_id)
+{
+#if defined(__linux__) && defined(SYS_set_mempolicy)
+    unsigned long mask = node_id >= 0 ? 1ul << node_id : 0;
+    return syscall(SYS_set_mempolicy, node_id >= 0 ? MPOL_PREFERRED : MPOL_DEFAULT, node_id >= 0 ? &mask : NULL,
+                   node_id >= 0 ? TOPOLOGY_NODES + 1 : 0) == 0;
+#else
+    return node_id < 0;
+#endif
 }

@@ -1,6 +1,7 @@
 /* The physical cores that this process may use, and the memory nodes they are near to. */
 #ifndef BASE_TOPOLOGY_H
 #define BASE_TOPOLOGY_H
+#include <stdbool.h>
 
 enum { TOPOLOGY_NODES = 64, TOPOLOGY_CPUS = 8192 };
 
@@ -24,5 +25,9 @@ void topology_free(struct topology *t);
 /* Places of n threads: every beginning of the list is spread over the nodes as evenly as their cores allow. More
  * threads than cores: cpu is -1, the system may move them. place[n]. */
 void topology_place(const struct topology *t, int n, struct topology_core *place);
+
+/* New memory of the calling thread comes from that node of the system's while it has some; -1: from where the thread
+ * runs, as at first. False: the system does not do that. */
+bool topology_prefer_memory(int node_id);
 
 #endif

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "base/mem.h"
 #include "rowtable/rowtable_internal.h"
@@ -80,15 +79,12 @@ static int check_view(const struct file_map *file, const char *name, const struc
 static int open_again(const struct file_map *file, int *out, struct err *e)
 {
     const char *const path = file_map_path(file);
-    struct stat st;
-    uint64_t id[2];
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return err_set(e, ERR_IO, "%s: cannot open again: %s", path, strerror(errno));
-    file_map_id(file, id);
-    if (fstat(fd, &st) || (uint64_t)st.st_dev != id[0] || (uint64_t)st.st_ino != id[1] ||
-        (uint64_t)st.st_size != file_map_size(file)) {
+    const int rc = file_check_same(file, fd, e);
+    if (rc) {
         close(fd);
-        return err_set(e, ERR_IO, "%s: is not the file any more that was opened: it was replaced or changed", path);
+        return rc;
     }
 #ifdef F_NOCACHE
     fcntl(fd, F_NOCACHE, 1);
