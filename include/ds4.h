@@ -44,6 +44,11 @@ enum ds4_effort {
     DS4_EFFORT_LATE
 }; /* which checkpoint's mapping of reasoning efforts */
 
+/* Where weights are while they are used: in the mapped files, of which the system keeps what it has room for; or read
+ * into memory of their own when the engine opens, in huge pages where there are such, and near the threads that use
+ * them where memory has several nodes. AUTO: read where there are several nodes, else map. */
+enum ds4_load { DS4_LOAD_AUTO, DS4_LOAD_MAP, DS4_LOAD_READ };
+
 struct ds4_options {
     const char *const *model_paths; /* a file, any shard of a split set, or several whole files */
     int n_model_paths;
@@ -57,16 +62,19 @@ struct ds4_options {
     int sessions, ctx;     /* what the memory plan counts with: sessions of ctx tokens; 0: 1 and 32768 */
     uint64_t anchor_bytes; /* rewind points per session; 0: 256 MiB */
     uint64_t memory_limit; /* bytes the engine may count on; 0: what is free now */
-    bool page_weights;     /* run although the weights do not fit into memory (they are read again and again) */
-    bool report_only;      /* for ds4_engine_report: opened even if memory is short, nothing is computed, no sessions */
-    bool headers_only;     /* with report_only: no weight is read at all, so damage inside them stays unseen */
-    bool kv_sim_off;       /* no FP8/FP4 rounding of stored rows: they are kept in F32 */
-    bool draft;            /* use a draft block inside the file, if there is one, for ds4_session_propose */
+    enum ds4_load load;
+    bool page_weights; /* run although the weights do not fit into memory (they are read again and again) */
+    bool report_only;  /* for ds4_engine_report: opened even if memory is short, nothing is computed, no sessions */
+    bool headers_only; /* with report_only: no weight is read at all, so damage inside them stays unseen */
+    bool kv_sim_off;   /* no FP8/FP4 rounding of stored rows: they are kept in F32 */
+    bool draft;        /* use a draft block inside the file, if there is one, for ds4_session_propose */
     enum ds4_effort effort;
     /* Level 0 (error) to 3 (debug); NULL: warnings on stderr. A process has one log: that of the engine opened last,
      * until it closes. */
     void (*log)(void *arg, int level, const char *subject, const char *text);
     void *log_arg;
+    /* Called while weights are read (DS4_LOAD_READ), in the thread that opens, with log_arg; may be NULL. */
+    void (*loading)(void *arg, uint64_t done_bytes, uint64_t total_bytes);
 };
 
 /* Opens, checks and binds a model. The memory plan is logged and checked before anything large is allocated. */
@@ -78,6 +86,7 @@ struct ds4_model_info {
     int n_layers, n_vocab, ctx_max, prefill_chunk;
     int threads, threads_decode; /* of prompts and of decode steps */
     int numa_nodes;              /* that work is cut by; 1: it is not */
+    bool weights_read;           /* into memory of their own */
     int draft_max;               /* most tokens of ds4_session_draft */
     bool draft;                  /* a draft block is in use */
     int quant_bits;              /* of a weight of the routed experts, on average, rounded down; 0: no such experts */
@@ -85,7 +94,7 @@ struct ds4_model_info {
 void ds4_engine_info(const ds4_engine *g, struct ds4_model_info *info);
 
 struct ds4_memory_plan {
-    uint64_t weights;     /* mapped files */
+    uint64_t weights;     /* of the files, mapped or read */
     uint64_t weights_own; /* widened copies */
     uint64_t scratch;     /* buffers and working space, once per engine */
     uint64_t session;     /* per session of ctx tokens, anchors apart */

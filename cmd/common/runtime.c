@@ -1,9 +1,10 @@
 #include "runtime.h"
 #include <limits.h>
 #include <stdlib.h>
+#include "base/clock.h"
 #include "base/program.h"
 
-enum { MOST_THREADS = 4096 };
+enum { MOST_THREADS = 4096, SECONDS_BETWEEN = 2 };
 
 /* A number of threads at *at, which moves behind it; 0: there is none. */
 static int threads_at(const char **at)
@@ -47,6 +48,11 @@ static const struct option options[] = {
      OPTION_INT(struct runtime_options, engine.prefill_chunk, 1, 65536), .rare = true},
     {"--backend", NULL, "NAME", "cpu (default), or ref: the slow double precision reference",
      OPTION_TEXT(struct runtime_options, engine.backend), .rare = true},
+    {"--load", NULL, "auto|map|read",
+     "where weights are: in the mapped file, or read into memory of their own at the start; auto: read where memory "
+     "has "
+     "several nodes",
+     OPTION_CHOICE(struct runtime_options, engine.load), .initial = "auto", .rare = true},
     {"--numa", NULL, "auto|off",
      "where memory has several nodes, bind threads to cores and give each the rows of the weights that are near it",
      OPTION_CHOICE(struct runtime_options, engine.numa_off), .initial = "auto", .rare = true},
@@ -71,6 +77,17 @@ static void log_line(void *arg, int level, const char *subject, const char *text
     if (level <= (o->verbose ? 3 : 1)) program_say(o->program, "%s: %s", subject, text);
 }
 
+/* Where it takes longer than a moment. */
+static void loading_line(void *arg, uint64_t done, uint64_t total)
+{
+    struct runtime_options *o = arg;
+    const double now = clock_s(), gib = 1 << 30;
+    if (o->loading_said == 0) o->loading_said = now;
+    if (now - o->loading_said < SECONDS_BETWEEN) return;
+    o->loading_said = now;
+    program_say(o->program, "reading weights: %.1f of %.1f GiB", (double)done / gib, (double)total / gib);
+}
+
 void runtime_prepare(struct runtime_options *o, const char *program)
 {
     o->program = program;
@@ -80,4 +97,5 @@ void runtime_prepare(struct runtime_options *o, const char *program)
     o->engine.sessions = 1;
     o->engine.log = log_line;
     o->engine.log_arg = o;
+    o->engine.loading = loading_line;
 }

@@ -13,6 +13,7 @@ struct runtime_options {
     bool verbose;
     struct ds4_options engine; /* complete after runtime_prepare */
     const char *program;
+    double loading_said; /* when progress of reading weights was said last */
 };
 
 extern const struct help_section runtime_section; /* fills struct runtime_options */

@@ -83,7 +83,8 @@ int file_load_begin(const struct file_map *m, uint64_t from, uint64_t to, bool h
     uint8_t *const p = place(m, from);
     const size_t n = (size_t)(to - from);
     if (mmap(p, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-        return err_set(e, ERR_MEMORY, "%s: no memory for %zu bytes of it at offset %" PRIu64, file_map_path(m), n, from);
+        return err_set(e, ERR_MEMORY, "%s: no memory for %zu bytes of it at offset %" PRIu64, file_map_path(m), n,
+                       from);
     if (huge) take_reserved(p, p + n);
 #ifdef MADV_HUGEPAGE
     madvise(p, n, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE); /* reserved pages refuse it */

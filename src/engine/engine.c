@@ -47,7 +47,10 @@ static int options_take(struct ds4_engine *g, const struct ds4_options *o, struc
         return err_set(e, ERR_ARG, "%d sessions: 0 to %d", o->sessions, SESSIONS_MAX);
     if (o->ctx && o->ctx < DS4_CTX_MIN)
         return err_set(e, ERR_ARG, "a context of %d tokens: at least %d", o->ctx, DS4_CTX_MIN);
+    if (o->load == DS4_LOAD_READ && o->page_weights)
+        return err_set(e, ERR_ARG, "weights cannot be read into memory and paged: --load read or --page-weights");
     strcpy(g->backend, backend);
+    g->load = o->load;
     g->isa = "";
     g->effort = o->effort;
     g->kv_sim_off = o->kv_sim_off;
@@ -70,7 +73,7 @@ static void log_bridge(void *arg, enum log_level level, const char *subject, con
 
 static void log_connect(struct ds4_engine *g, const struct ds4_options *o)
 {
-    g->log = o->log, g->log_arg = o->log_arg;
+    g->log = o->log, g->log_arg = o->log_arg, g->loading = o->loading;
     if (g->log)
         log_to(log_bridge, g, LOG_DEBUG);
     else
@@ -100,10 +103,8 @@ static int isa_of(const char *name, enum quant_isa *isa, struct err *e)
 static int threads_start(struct ds4_engine *g, const struct ds4_options *o, struct err *e)
 {
     const int most = o->threads && o->threads_decode > o->threads ? o->threads_decode : o->threads;
-    struct topology t;
-    topology_read(&t);
-    const int rc = pool_create_on(o->numa_off ? NULL : &t, most, &g->pool, e);
-    topology_free(&t);
+    topology_read(&g->topology);
+    const int rc = pool_create_on(o->numa_off ? NULL : &g->topology, most, &g->pool, e);
     if (rc) return rc;
     g->threads = or_default(o->threads, pool_threads(g->pool));
     if (o->threads)
@@ -256,6 +257,13 @@ int engine_assemble(struct ds4_engine *g, struct err *e)
     return buffers_create(g, e);
 }
 
+/* What AUTO means here. Paged weights stay in their files, which the system can drop pages of. */
+static void load_choose(struct ds4_engine *g)
+{
+    const bool several = g->pool && pool_nodes(g->pool) > 1;
+    if (g->load == DS4_LOAD_AUTO) g->load = several && !g->page_weights ? DS4_LOAD_READ : DS4_LOAD_MAP;
+}
+
 /* ---------------------------------------------------------------- open and close */
 
 int ds4_engine_open(const struct ds4_options *o, ds4_engine **out, struct ds4_error *e)
@@ -268,7 +276,10 @@ int ds4_engine_open(const struct ds4_options *o, ds4_engine **out, struct ds4_er
     if (rc == 0) rc = device_open(g, o, &err);
     if (rc == 0) rc = model_open(g, o, &err);
     if (rc == 0) rc = context_check(g, o, &err);
+    if (rc == 0) load_choose(g);
     if (rc == 0) rc = canonical_refusal(g->canonical, engine_assemble(g, &err), &err);
+    if (rc == 0 && g->load == DS4_LOAD_READ && !g->report_only)
+        rc = canonical_refusal(g->canonical, engine_load(g, &err), &err);
     if (rc) {
         ds4_engine_close(g);
         return engine_error(e, &err);
@@ -292,6 +303,7 @@ void ds4_engine_close(ds4_engine *g)
     if (g->canonical) canonical_close(g->canonical);
     if (g->dev) g->dev->op->free(g->dev);
     if (g->pool) pool_free(g->pool);
+    topology_free(&g->topology);
     if (g->log) log_to(NULL, NULL, LOG_WARN);
     str_free(&g->report);
     mem_free(g->session);
@@ -314,6 +326,7 @@ void ds4_engine_info(const ds4_engine *g, struct ds4_model_info *info)
         .threads = g->pool ? g->threads : 1,
         .threads_decode = g->pool ? g->threads_decode : 1,
         .numa_nodes = g->pool ? pool_nodes(g->pool) : 1,
+        .weights_read = g->load == DS4_LOAD_READ,
         .prefill_chunk = g->prefill_chunk,
         .draft_max = DRAFT_MAX,
         .draft = engine_has_draft(g),

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/pool.h"
 #include "base/str.h"
+#include "base/topology.h"
 #include "device/device.h"
 #include "dialect/canonical.h"
 #include "engine/pace.h"
@@ -172,6 +173,7 @@ void session_replace(struct ds4_session *s, const void *tokens, int length, cons
 struct ds4_engine {
     struct pool *pool;           /* NULL: the device has no use for it */
     int threads, threads_decode; /* of sweeps, of other batches */
+    struct topology topology;
     struct dev *dev;
     struct canonical *canonical; /* NULL in tests with a family of their own */
     const struct family *family;
@@ -181,6 +183,7 @@ struct ds4_engine {
     const char *isa; /* "" where the backend has no kernel sets */
     enum ds4_effort effort;
     bool kv_sim_off, draft, page_weights, report_only;
+    enum ds4_load load; /* never AUTO once threads are there */
     int n_layers, n_vocab, prefill_chunk;
     uint64_t anchor_bytes;
     uint64_t identity;    /* of the model, whatever computes it */
@@ -191,6 +194,7 @@ struct ds4_engine {
     struct str report;
     void (*log)(void *arg, int level, const char *subject, const char *text); /* the caller's, or NULL */
     void *log_arg;
+    void (*loading)(void *arg, uint64_t done, uint64_t total); /* likewise */
 
     struct dev_stream *stream;
     struct carry carry_decode, carry_sweep;
@@ -241,6 +245,35 @@ uint64_t engine_session_bytes(const struct ds4_engine *g, int ctx);
 uint64_t engine_session_promise(const struct ds4_engine *g, int ctx);
 /* Counts a session of this size in. ERR_MEMORY if it does not fit beside the others. */
 int engine_promise(struct ds4_engine *g, uint64_t bytes, struct err *e);
+/* Reading weights into memory (engine_load.c). Pages [from, to) of a file; node: whose part of its matrix that is. */
+struct load_piece {
+    int file, node;
+    uint64_t from, to;
+};
+struct load_span {
+    int file;
+    bool huge;
+    uint64_t from, to;
+};
+struct load_plan {
+    struct load_span *span;   /* [n_spans] neighbours in one */
+    struct load_piece *piece; /* [n_pieces] by node, in the order of the files; they cover the spans */
+    int n_spans, n_pieces;
+    uint64_t bytes;
+};
+struct load_target {
+    struct pool *pool;  /* NULL: the caller's thread */
+    const int *node_id; /* of the nodes, for the system; NULL: memory from wherever it comes */
+    void (*progress)(void *arg, uint64_t done, uint64_t total); /* by the caller's thread; or NULL */
+    void *arg;
+};
+int load_plan_make(const struct canonical *c, bool draft, int n_nodes, struct load_plan *p, struct err *e);
+void load_plan_free(struct load_plan *p);
+/* Errors name file and offset; the model is of no use then. */
+int load_plan_run(const struct canonical *c, const struct load_plan *p, const struct load_target *to, struct err *e);
+/* All of it, once the memory plan has been checked. */
+int engine_load(struct ds4_engine *g, struct err *e);
+
 void engine_plan_text(const struct ds4_engine *g, struct str *out);
 int engine_quant_bits(const struct ds4_engine *g); /* of struct ds4_model_info */
 

@@ -194,7 +194,10 @@ void engine_plan_text(const struct ds4_engine *g, struct str *out)
 {
     const struct ds4_memory_plan *p = &g->plan;
     str_printf(out, "weights %.3f GiB%s, widened copies %.3f, scratch %.3f\n", gib(p->weights),
-               g->page_weights ? " (paged)" : "", gib(p->weights_own), gib(p->scratch));
+               g->page_weights            ? " (paged)"
+               : g->load == DS4_LOAD_READ ? " (read into memory)"
+                                          : "",
+               gib(p->weights_own), gib(p->scratch));
     str_printf(out, "%d session%s of %d tokens: %.3f GiB each, up to %.3f more for rewind points\n", p->sessions,
                p->sessions > 1 ? "s" : "", p->ctx, gib(p->session), gib(p->anchors));
     str_printf(out, "memory needed %.3f GiB", gib(p->total));

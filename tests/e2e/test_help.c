@@ -453,6 +453,7 @@ static void options_known(void **state)
     static const char *const names[] = {"-m, --model FILE",
                                         "-c, --ctx N",
                                         "-t, --threads N[,M]",
+                                        "--load auto|map|read",
                                         "--numa auto|off",
                                         "--memory NGB",
                                         "--page-weights",
