@@ -128,6 +128,7 @@ static void what_is_no_model(void **state)
         {"/dev/stdin <$FOLDER", 1, "not a regular file"},
         {"$FOLDER/empty", 1, "empty: the file is empty"},
         {"README.md", 1, "README.md: not a GGUF file"},
+        {"src/serve/page/index.html", 1, "index.html: not a GGUF file: it is a web page"},
         {"README.md/model", 1, "cannot open: Not a directory"},
         {"$LONG", 1, "cannot open: File name too long"},
         {"\"$BAD\"", 1, "a?b?[31m??c: cannot open: No such file or directory"},
