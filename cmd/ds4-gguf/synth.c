@@ -26,9 +26,20 @@ struct synth_options {
     struct synth_settings settings;
     enum synth_router router;
     uint64_t seed;
+    struct type_rules types;
 };
 
 /* ---- types ---- */
+
+/* Types whose blocks fit the tensor's rows, one of them by the seed. */
+static uint32_t random_type(uint64_t seed, const struct layout_tensor *t)
+{
+    uint32_t fit[64];
+    int n = 0;
+    for (uint32_t i = 0; i < 64; i++)
+        if (synth_can_fill(i) && t->ne[0] % quant_type(i)->block == 0) fit[n++] = i;
+    return fit[synth_next(&seed) % (uint64_t)n];
+}
 
 static uint32_t wanted_type(const struct synth_recipe *r, const struct layout_tensor *t, int64_t n_layers)
 {
@@ -75,6 +86,7 @@ static void spread_of(const struct synth_spread *list, const struct layout_tenso
 /* A model at work. */
 struct synthesis {
     const struct synth_options *options;
+    struct type_rules *rules; /* of the options: they note which of them decided something */
     const struct synth_family *family;
     void *params; /* of the family */
     struct synth_numbers numbers;
@@ -165,18 +177,29 @@ static int write_file(struct synthesis *s, struct err *e)
     return model_output_close(&s->out, rc, e);
 }
 
-static void pick_types(struct synthesis *s)
+/* By the rules, else by the recipe. Vectors and tables of ids have one type. */
+static uint32_t type_of(struct synthesis *s, int at)
+{
+    const struct layout_tensor *t = &s->tensors[at];
+    const bool free = t->role != ROLE_IDS && t->n_dims > 1;
+    const int rule = free ? type_rules_find(s->rules, t) : TYPE_KEEP;
+    if (rule == TYPE_RANDOM) return random_type(synth_seed(s->options->seed ^ 0x7E9E5, (uint64_t)at), t);
+    return rule == TYPE_KEEP ? wanted_type(s->options->recipe, t, s->numbers.layers) : (uint32_t)rule;
+}
+
+static int pick_types(struct synthesis *s, struct err *e)
 {
     bool *noted = mem_alloc((size_t)s->n_tensors * sizeof *noted);
     s->types = mem_alloc((size_t)s->n_tensors * sizeof *s->types);
     for (int i = 0; i < s->n_tensors; i++) {
         struct layout_tensor *const t = &s->tensors[i];
-        const uint32_t wanted = wanted_type(s->options->recipe, t, s->numbers.layers);
+        const uint32_t wanted = type_of(s, i);
         if (s->family->pads) type_rules_pad(wanted, t);
         s->types[i] = type_rules_fit(wanted, t);
         if (s->types[i] != wanted) type_rules_note(s->tensors, i, wanted, s->types[i], noted);
     }
     mem_free(noted);
+    return type_rules_all_hit(s->rules, e);
 }
 
 static int check_tokens(const struct synthesis *s, struct err *e)
@@ -188,18 +211,17 @@ static int check_tokens(const struct synthesis *s, struct err *e)
                    s->options->preset, (long long)s->numbers.tokens, (long long)least);
 }
 
-static int synth(const struct synth_options *o, struct err *e)
+static int synth(struct synth_options *o, struct err *e)
 {
-    struct synthesis s = {.options = o, .family = o->family, .params = mem_alloc(o->family->params_bytes)};
+    struct synthesis s = {
+        .options = o, .rules = &o->types, .family = o->family, .params = mem_alloc(o->family->params_bytes)};
     int rc = model_output_check(&o->out, e);
     if (!rc) rc = s.family->shape(o->preset, &o->settings, s.params, e);
     s.numbers = s.family->numbers(s.params);
     if (!rc) rc = check_tokens(&s, e);
     if (!rc) rc = s.family->layout(s.params, &s.tensors, &s.n_tensors, e);
-    if (!rc) {
-        pick_types(&s);
-        rc = write_file(&s, e);
-    }
+    if (!rc) rc = pick_types(&s, e);
+    if (!rc) rc = write_file(&s, e);
     mem_free(s.types);
     mem_free(s.tensors);
     mem_free(s.params);
@@ -236,6 +258,22 @@ static void take_setting(struct args *a, const char *option, void *to)
     t->text[t->n++] = text;
 }
 
+/* "REGEX=TYPE,REGEX=TYPE": a comma between two rules stands behind a type. */
+static void take_types(struct args *a, const char *option, void *to)
+{
+    struct type_rules *const r = to;
+    const char *text = args_value(a, option);
+    struct err e = {0};
+    r->made_up = true;
+    while (text && *text && !a->bad) {
+        const char *eq = strchr(text, '='), *end = eq ? eq + strcspn(eq, ",") : text + strlen(text);
+        char *rule = mem_alloc((size_t)(end - text) + 1); /* as long as the program */
+        memcpy(rule, text, (size_t)(end - text));
+        if (type_rules_add(r, rule, &e)) args_mistake(a, "%s: %s", option, e.msg);
+        text = *end ? end + 1 : end;
+    }
+}
+
 static const struct option rows[] = {
     MODEL_OUTPUT_ROWS(struct synth_options, out),
     {"--arch", NULL, "NAME", "deepseek4 (default) or qwen4exp", OPTION_CALL(struct synth_options, family, take_arch)},
@@ -256,6 +294,11 @@ static const struct option rows[] = {
      "f16: everything. qwen4exp: q4 has the down experts in MXFP4, q2 those of the draft block in Q4_K and MXFP4, and "
      "the n-gram table is BF16 in all",
      OPTION_TEXT(struct synth_options, quant)},
+    {"--types", NULL, "REGEX=TYPE,...",
+     "other types for the matrices whose names a regular expression fits, the first that does; random: another type "
+     "for "
+     "each. May be repeated",
+     OPTION_CALL(struct synth_options, types, take_types)},
     {"--router", NULL, "uniform|zipf",
      "experts are used alike, or the one of rank r in its layer in proportion to 1/r, as far as a token can",
      OPTION_CHOICE(struct synth_options, router), .initial = "uniform"},
@@ -332,6 +375,7 @@ int command_synth(int argc, char **argv)
         check(&a, o);
         status = a.bad ? 2 : synth(o, &e) ? program_failed(a.program, &e) : 0;
     }
+    type_rules_free(&o->types);
     mem_free(o);
     return status;
 }

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include "quant/quant.h"
+#include "quant/quant_sound.h"
 
 /* SplitMix64: a counter and a mixing of its bits; any start is a good start. */
 uint64_t synth_next(uint64_t *state)
@@ -96,25 +97,66 @@ static void mxfp4(const struct synth_filler *f, uint64_t *state, uint8_t *b)
     random_bytes(state, b + 1, 16);
 }
 
+/* Any other type whose scales are F16: every code is valid. */
+static void any_codes(const struct synth_filler *f, uint64_t *state, uint8_t *b)
+{
+    random_bytes(state, b, f->bytes);
+    put_u16(b + f->at[0], f->d);
+    if (f->n_scales > 1) put_u16(b + f->at[1], f->dmin);
+}
+
+/* Codes of two bits for -1, 0 and 1 as quantisers write them: a fourth code, for 2, becomes 0. */
+static void ternary(const struct synth_filler *f, uint64_t *state, uint8_t *b)
+{
+    any_codes(f, state, b);
+    for (int i = 0; i < f->bytes; i++)
+        if (i != f->at[0] && i != f->at[0] + 1) b[i] = (uint8_t)(b[i] & ~((b[i] & b[i] >> 1 & 0x55) << 1));
+}
+
+/* The F16 scale of a block is in the highest four bits of four numbers. */
+static void iq1_m(const struct synth_filler *f, uint64_t *state, uint8_t *b)
+{
+    random_bytes(state, b, 56);
+    for (int i = 0; i < 4; i++) b[49 + 2 * i] = (uint8_t)((b[49 + 2 * i] & 15) | (f->d >> 4 * i & 15) << 4);
+}
+
+/* Scales are E4M3 numbers, the decoder's doubled. */
+static void nvfp4(const struct synth_filler *f, uint64_t *state, uint8_t *b)
+{
+    random_bytes(state, b, 36);
+    for (int i = 0; i < 4; i++) b[i] = f32_to_e4m3(f16_to_f32(f->d)) & 0x7F;
+}
+
 static const struct block_kind {
     uint32_t type;
     void (*make)(const struct synth_filler *f, uint64_t *state, uint8_t *block);
     float dmin; /* in units of d */
-} kinds[] = {
-    {QT_Q8_0, q8_0, 0}, {QT_Q2_K, q2_k, 1.5f}, {QT_Q4_K, q4_k, 7.5f}, {QT_IQ2_XXS, iq2_xxs, 0}, {QT_MXFP4, mxfp4, 0}};
+} kinds[] = {{QT_Q8_0, q8_0, 0},       {QT_Q2_K, q2_k, 1.5f},  {QT_Q4_K, q4_k, 7.5f},
+             {QT_IQ2_XXS, iq2_xxs, 0}, {QT_MXFP4, mxfp4, 0},   {QT_IQ1_M, iq1_m, 0},
+             {QT_NVFP4, nvfp4, 0},     {QT_TQ2_0, ternary, 0}, {QT_Q2_0, ternary, 0}};
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 
 static const struct block_kind *find_kind(uint32_t type)
 {
+    static const struct block_kind any = {.make = any_codes};
+    int at[2];
     for (int i = 0; i < N_KINDS; i++)
         if (kinds[i].type == type) return &kinds[i];
-    return NULL;
+    return quant_f16_scales(type, at) > 0 ? &any : NULL;
+}
+
+bool synth_can_fill(uint32_t type)
+{
+    const struct quant_type *t = quant_type(type);
+    if (type == QT_F32 || type == QT_F16 || type == QT_BF16) return true;
+    if (type == QT_Q8_1) return false; /* of activations: no weights are stored so */
+    return t && t->decode && find_kind(type);
 }
 
 static void set_scales(struct synth_filler *f, const struct block_kind *kind, float d)
 {
     f->d = f32_to_f16(d);
-    f->dmin = f32_to_f16(kind->dmin * f16_to_f32(f->d));
+    f->dmin = f32_to_f16((kind->type ? kind->dmin : f->balance) * f16_to_f32(f->d));
     /* Mean square of scales 2^e and 2^(e+1): (1 - p) 4^e + p 4^(e+1) = d^2. */
     int e;
     const double m = 2 * frexp((double)d, &e); /* d = m 2^(e-1), 1 <= m < 2 */
@@ -122,21 +164,38 @@ static void set_scales(struct synth_filler *f, const struct block_kind *kind, fl
     f->doubled = (uint32_t)((m * m - 1) / 3 * 0x10000);
 }
 
-/* Standard deviation of the values under d = 1, measured. */
-static double spread(const struct synth_filler *f, const struct block_kind *kind)
+/* Mean and root of the mean square of the values, measured. */
+static double spread(const struct synth_filler *f, const struct block_kind *kind, double *mean)
 {
-    enum { SAMPLES = 256, MAX_BLOCK = 256, MAX_BYTES = 256 };
-    const struct quant_type *t = quant_type(kind->type);
+    enum { SAMPLES = 256, MAX_BLOCK = 256, MAX_BYTES = 320 };
+    const struct quant_type *t = quant_type(f->type);
     uint64_t state = 1;
     uint8_t block[MAX_BYTES];
     float x[MAX_BLOCK];
-    double squares = 0;
+    double squares = 0, sum = 0;
     for (int i = 0; i < SAMPLES; i++) {
         kind->make(f, &state, block);
         t->decode(block, x, t->block);
-        for (int j = 0; j < t->block; j++) squares += (double)x[j] * x[j];
+        for (int j = 0; j < t->block; j++) squares += (double)x[j] * x[j], sum += (double)x[j];
     }
+    *mean = sum / (SAMPLES * t->block);
     return sqrt(squares / (SAMPLES * t->block));
+}
+
+/* The second scale, in units of the first, with which values lie evenly around zero: their mean depends on it as a line
+ * does. */
+static void balance(struct synth_filler *f, const struct block_kind *kind)
+{
+    double without, with;
+    f->n_scales = quant_f16_scales(f->type, f->at);
+    f->bytes = quant_type(f->type)->block_bytes;
+    if (kind->type || f->n_scales < 2) return;
+    set_scales(f, kind, 1);
+    spread(f, kind, &without);
+    f->balance = 1;
+    set_scales(f, kind, 1);
+    spread(f, kind, &with);
+    f->balance = (float)(without / (without - with));
 }
 
 /* ---- plain types ---- */
@@ -175,8 +234,10 @@ int synth_filler_init(struct synth_filler *f, uint32_t type, int64_t k, float me
     if (type == QT_F32 || type == QT_F16 || type == QT_BF16)
         fill_values(f, mean, sigma);
     else if (kind) {
+        double around;
+        balance(f, kind);
         set_scales(f, kind, 1);
-        set_scales(f, kind, (float)(sigma / spread(f, kind)));
+        set_scales(f, kind, (float)(sigma / spread(f, kind, &around)));
     } else
         return err_set(e, ERR_ARG, "type %u has no random generator", (unsigned)type);
     return 0;

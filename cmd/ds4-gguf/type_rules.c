@@ -5,6 +5,7 @@
 #include "base/program.h"
 #include "base/str.h"
 #include "quant/quant.h"
+#include "synth_blocks.h"
 
 void type_rules_free(struct type_rules *r)
 {
@@ -23,16 +24,31 @@ static bool can_write(uint32_t type)
     return t && t->block <= 256 && quant_encode(type, zeros, t->block, ones, out) == 0;
 }
 
-int type_rules_parse(const char *name, int *type, struct err *e)
+static bool is_known(bool made_up, uint32_t type)
+{
+    return made_up ? synth_can_fill(type) : can_write(type);
+}
+
+static int parse(bool made_up, const char *name, int *type, struct err *e)
 {
     *type = quant_type_by_name(name);
-    if (*type >= 0 && can_write((uint32_t)*type)) return 0;
+    if (made_up && strcmp(name, "random") == 0) {
+        *type = TYPE_RANDOM;
+        return 0;
+    }
+    if (*type >= 0 && is_known(made_up, (uint32_t)*type)) return 0;
     struct str known = {0};
+    if (made_up) str_puts(&known, " random");
     for (uint32_t i = 0; i < 64; i++)
-        if (can_write(i)) str_printf(&known, " %s", quant_type(i)->name);
+        if (is_known(made_up, i)) str_printf(&known, " %s", quant_type(i)->name);
     err_set(e, ERR_ARG, "type %s cannot be written; known:%s", name, str_c(&known));
     str_free(&known);
     return ERR_ARG;
+}
+
+int type_rules_parse(const char *name, int *type, struct err *e)
+{
+    return parse(false, name, type, e);
 }
 
 int type_rules_add(struct type_rules *r, const char *spec, struct err *e)
@@ -41,7 +57,7 @@ int type_rules_add(struct type_rules *r, const char *spec, struct err *e)
     struct str pattern = {0};
     if (!eq || eq == spec) return err_set(e, ERR_ARG, "'%s' is not REGEX=TYPE", spec);
     if (r->n_rules == TYPE_RULES_MAX) return err_set(e, ERR_ARG, "more than %d type rules", TYPE_RULES_MAX);
-    int rc = type_rules_parse(eq + 1, &r->rule[r->n_rules].type, e);
+    int rc = parse(r->made_up, eq + 1, &r->rule[r->n_rules].type, e);
     if (rc) return rc;
     str_add(&pattern, spec, (size_t)(eq - spec));
     if (regcomp(&r->rule[r->n_rules].regex, str_c(&pattern), REG_EXTENDED | REG_NOSUB))
@@ -52,13 +68,20 @@ int type_rules_add(struct type_rules *r, const char *spec, struct err *e)
     return rc;
 }
 
-static int wanted(struct type_rules *r, const struct layout_tensor *t)
+int type_rules_find(struct type_rules *r, const struct layout_tensor *t)
 {
     for (int i = 0; i < r->n_rules; i++)
         if (regexec(&r->rule[i].regex, t->name, 0, NULL, 0) == 0) {
             r->rule[i].hit = true;
             return r->rule[i].type;
         }
+    return TYPE_KEEP;
+}
+
+static int wanted(struct type_rules *r, const struct layout_tensor *t)
+{
+    const int type = type_rules_find(r, t);
+    if (type != TYPE_KEEP) return type;
     switch (t->role) {
     case ROLE_EMBEDDING:
         return r->embedding;
@@ -121,6 +144,7 @@ void type_rules_note(const struct layout_tensor *tensors, int at, uint32_t wante
 int type_rules_all_hit(const struct type_rules *r, struct err *e)
 {
     for (int i = 0; i < r->n_rules; i++)
-        if (!r->rule[i].hit) return err_set(e, ERR_ARG, "--type %s decides no tensor", r->rule[i].text);
+        if (!r->rule[i].hit)
+            return err_set(e, ERR_ARG, "%s %s decides no tensor", r->made_up ? "--types" : "--type", r->rule[i].text);
     return 0;
 }

@@ -9,7 +9,10 @@
 
 enum { TYPE_RULES_MAX = 64, TYPE_KEEP = -1 };
 
+enum { TYPE_RANDOM = -2 }; /* of rules for synth: another type for every tensor */
+
 struct type_rules {
+    bool made_up; /* types are those that synth can fill, and "random" is one; else those that can be encoded */
     int dense, experts, embedding; /* enum qtype, or TYPE_KEEP */
     struct {
         regex_t regex;
@@ -25,6 +28,8 @@ void type_rules_free(struct type_rules *r);
 int type_rules_parse(const char *name, int *type, struct err *e);
 /* Adds "REGEX=TYPE" (an extended regular expression, searched in the name). spec is borrowed. */
 int type_rules_add(struct type_rules *r, const char *spec, struct err *e);
+/* What the rules say of a tensor, or TYPE_KEEP. */
+int type_rules_find(struct type_rules *r, const struct layout_tensor *t);
 
 /* The type for a tensor whose source is exact in exact_type. pads: rows may become longer (type_rules_pad). *fallback:
  * the type that was asked for, where its blocks do not fit the rows and another one was taken; else TYPE_KEEP. */

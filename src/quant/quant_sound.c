@@ -69,6 +69,14 @@ bool quant_can_be_unsound(uint32_t id)
     return scales_of(id) != NULL;
 }
 
+int quant_f16_scales(uint32_t id, int at[2])
+{
+    const struct scales *s = scales_of(id);
+    if (!s || s->kind != SCALE_F16 || id == QT_F16) return 0;
+    for (int i = 0; i < s->n; i++) at[i] = s->at[i];
+    return s->n;
+}
+
 /* ---- numbers, `stride` bytes apart: true if one is unsound */
 
 static bool any_16(const uint8_t *p, int64_t n, size_t stride, uint16_t exponent)

@@ -302,6 +302,9 @@ static void refusals(void **state)
         {"--set attention.value_length=96", 1, "attention.value_length = 96 is not supported (only 80"},
         {"--set attention.indexer.key_length=48", 1, "only a power of two"},
         {"--set expert_used_count=9", 1, "expert_used_count = 9 is not supported (only 1 to 8)"},
+        {"--types nothing=q8_0", 2, "--types nothing=q8_0 decides no tensor"},
+        {"--types _exps=q9_0", 2, "type q9_0 cannot be written; known: random F32"},
+        {"--types _exps", 2, "'_exps' is not REGEX=TYPE"},
         {"--set expert_count=0", 1, "expert_count = 0 is not supported (only 1 to 65536)"},
         {"--set hash_layer_count=5", 1, "hash_layer_count = 5 is not supported (only 0 to the 4 blocks)"},
         {"--set attention.compress_ratios=0,4,64,4", 1,
@@ -334,6 +337,53 @@ static void refusals(void **state)
     snprintf(out, sizeof out, "%s/refused.gguf", folder);
     snprintf(command, sizeof command, TEST_BUILD "/ds4-gguf synth --preset tiny --quant q8 -o %s", out);
     shell_refuses(command, out, cases, sizeof cases / sizeof *cases);
+}
+
+/* Every type that can be multiplied can be made up, with values that keep the size of what passes through. */
+static void every_type(void **state)
+{
+    int n = 0;
+    for (uint32_t type = 0; type < 64; type++) {
+        const struct quant_type *q = quant_type(type);
+        char options[96], path[128], rule[32];
+        double mean, square;
+        struct gguf *g;
+        struct err e = {0};
+        if (!q || !q->decode || type == QT_I32 || type == QT_Q8_1 || type == QT_Q8_K) continue;
+        snprintf(rule, sizeof rule, "%s", q->name);
+        snprintf(options, sizeof options, "--quant q8 --overwrite --types '_exps=%s'", rule);
+        synth("type", options, path);
+        if (gguf_open(path, &g, &e)) fail_msg("%s", e.msg);
+        assert_int_equal(gguf_tensor_find(g, "blk.1.ffn_up_exps.weight", 24)->type, type);
+        assert_int_equal(gguf_tensor_find(g, "blk.1.attn_q_b.weight", 21)->type, QT_Q8_0);
+        statistics(g, "blk.1.ffn_up_exps.weight", &mean, &square);
+        if (fabs(mean) > 0.01 || fabs(square * 256 - 1) > 0.2) fail_msg("%s: %g, %g", q->name, mean, square * 256);
+        gguf_close(g);
+        n++;
+    }
+    assert_true(n >= 25);
+}
+
+/* The first rule that fits decides; "random" takes many types, by the seed. */
+static void types_by_rules(void **state)
+{
+    char path[128];
+    struct gguf *g;
+    struct err e = {0};
+    uint64_t kinds = 0;
+    int n = 0;
+    synth("rules", "--quant q8 --types 'blk.2.ffn_up_exps=q4_k,_exps=random' --types attn_q=q5_0", path);
+    if (gguf_open(path, &g, &e)) fail_msg("%s", e.msg);
+    assert_int_equal(gguf_tensor_find(g, "blk.2.ffn_up_exps.weight", 24)->type, QT_Q4_K);
+    assert_int_equal(gguf_tensor_find(g, "blk.2.attn_q_a.weight", 21)->type, QT_Q5_0);
+    for (uint64_t i = 0; i < gguf_n_tensors(g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+        if (t->n_dims == 3) kinds |= UINT64_C(1) << t->type;
+        if (t->n_dims == 1) assert_int_equal(t->type, QT_F32);
+    }
+    for (; kinds; kinds &= kinds - 1) n++;
+    assert_true(n >= 6);
+    gguf_close(g);
 }
 
 /* Rows that do not fill blocks get the type that the converter takes, and a note. */
@@ -459,6 +509,8 @@ int main(void)
         cmocka_unit_test(values_as_set),
         cmocka_unit_test(keys_of_the_user),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(every_type),
+        cmocka_unit_test(types_by_rules),
         cmocka_unit_test(rows_that_do_not_fit),
         cmocka_unit_test(mxfp4_runs),
         cmocka_unit_test(memory_is_bounded),
