@@ -49,7 +49,11 @@ static void multiply_task(void *arg, int task, int thread)
     uint8_t *const slab = cpu_scratch_of(j->s, thread);
     float *const acc = (float *)(void *)(slab + cpu_slab_bytes(j->slab, j->K));
     const struct cpu_panels x = {.p = panel_at(j, group, col), .column_bytes = j->column_bytes};
-    cpu_slab_run(j->slab, &j->a->w->v, j->a->each ? first : out0, n, x, n_cols, slab, acc);
+    const struct tensor_view *const w = &j->a->w->v;
+    const int64_t r0 = j->a->each ? first : out0, next = r0 + QUANT_SLAB * (int64_t)cpu_of(j->s)->n_threads;
+    const struct cpu_ahead ahead = {
+        .w = next < view_rows(w) ? w : NULL, .r0 = next, .n = min_i64(QUANT_SLAB, view_rows(w) - next)};
+    cpu_slab_run(j->slab, w, r0, n, x, n_cols, ahead, slab, acc);
     for (int c = 0; c < n_cols; c++)
         memcpy(buf_floats(j->a->out, j->row0 + col + c) + out0, acc + (size_t)c * QUANT_SLAB,
                (size_t)n * sizeof(float));

@@ -177,11 +177,11 @@ static void run_panels(struct moe_job *j, bool mid, int64_t values)
 
 /* acc[m][QUANT_SLAB]: rows [r0, r0 + n) of a matrix times m activations from c0 on, a multiple of QUANT_PANEL. */
 static void products(const struct moe_job *j, const struct tensor_view *w, const struct act_rows *x, int c0, int m,
-                     int r0, int n, uint8_t *slab, float *acc)
+                     int r0, int n, struct cpu_ahead ahead, uint8_t *slab, float *acc)
 {
     const uint8_t *const from = x->p + (size_t)c0 * x->stride;
     if (x->slab) {
-        cpu_slab_run(x->slab, w, r0, n, (struct cpu_panels){.p = from, .column_bytes = x->stride}, m, slab, acc);
+        cpu_slab_run(x->slab, w, r0, n, (struct cpu_panels){.p = from, .column_bytes = x->stride}, m, ahead, slab, acc);
         return;
     }
     const struct cpu_tile q = {.tile = quant_tile(cpu_of(j->s)->isa, w->type),
@@ -209,6 +209,20 @@ static struct sums sums_of(const struct moe_job *j, int thread)
     return s;
 }
 
+/* Rows r0.. of a matrix. */
+static struct cpu_ahead rows_ahead(const struct tensor_view *w, int64_t r0)
+{
+    return (struct cpu_ahead){.w = r0 < w->ne[1] ? w : NULL, .r0 = r0, .n = min_i64(QUANT_SLAB, w->ne[1] - r0)};
+}
+
+/* Gate rows of a task, of batch i or a later one. */
+static struct cpu_ahead gate_ahead(const struct moe_job *j, int i, int task)
+{
+    if (task >= j->task0[j->n_batches]) return (struct cpu_ahead){0};
+    while (task >= j->task0[i + 1]) i++;
+    return rows_ahead(&j->batch[i].e.gate, (int64_t)(task - j->task0[i]) * QUANT_SLAB);
+}
+
 static void up_task(void *arg, int task, int thread)
 {
     const struct moe_job *j = arg;
@@ -218,12 +232,13 @@ static void up_task(void *arg, int task, int thread)
     const struct batch *b = &j->batch[i];
     const int64_t F = b->e.gate.ne[1], padded = b->e.down.ne[0];
     const int r0 = (task - j->task0[i]) * QUANT_SLAB, n = (int)min_i64(QUANT_SLAB, F - r0);
+    const struct cpu_ahead next = gate_ahead(j, i, task + cpu_of(j->s)->n_threads);
     for (int c = 0; c < b->n && r0 == 0 && padded > F; c++)
         memset(b->mid + c * padded + F, 0, (size_t)(padded - F) * sizeof(float));
     for (int c0 = 0; c0 < b->n; c0 += COLS) {
         const int m = (int)min_i64(COLS, b->n - c0);
-        products(j, &b->e.gate, &b->gate_x, c0, m, r0, n, s.slab, s.gate);
-        products(j, &b->e.up, &b->up_x, c0, m, r0, n, s.slab, s.up);
+        products(j, &b->e.gate, &b->gate_x, c0, m, r0, n, rows_ahead(&b->e.up, r0), s.slab, s.gate);
+        products(j, &b->e.up, &b->up_x, c0, m, r0, n, next, s.slab, s.up);
         for (int c = 0; c < m; c++)
             cpu_of(j->s)->k->swiglu(n, s.gate + c * QUANT_SLAB, s.up + c * QUANT_SLAB, b->clamp,
                                     b->weight ? b->weight[c0 + c] : 1, b->mid + (c0 + c) * padded + r0);
@@ -238,9 +253,10 @@ static void down_task(void *arg, int task, int thread)
     memset(s.all, 0, (size_t)j->a->n * QUANT_SLAB * sizeof(float));
     for (int i = 0; i < j->n_batches; i++) {
         const struct batch *b = &j->batch[i];
+        const struct cpu_ahead next = i + 1 < j->n_batches ? rows_ahead(&b[1].e.down, r0) : (struct cpu_ahead){0};
         for (int c0 = 0; c0 < b->n; c0 += COLS) {
             const int m = (int)min_i64(COLS, b->n - c0);
-            products(j, &b->e.down, &b->mid_x, c0, m, r0, n, s.slab, s.gate);
+            products(j, &b->e.down, &b->mid_x, c0, m, r0, n, next, s.slab, s.gate);
             for (int c = 0; c < m; c++)
                 cpu_of(j->s)->k->add(n, s.gate + c * QUANT_SLAB,
                                      s.all + (b->row ? b->row[c0 + c] : c0 + c) * QUANT_SLAB);

@@ -19,9 +19,16 @@ enum { CPU_SLAB_MOST = 320 << 10 };
 /* Bytes of a slab for rows of k values: of whole rows, or of pieces of long ones. */
 size_t cpu_slab_bytes(const struct quant_slab *s, int64_t k);
 
+/* Weight rows that the thread will probably want next, n of them from r0 on; w NULL: none. */
+struct cpu_ahead {
+    const struct tensor_view *w;
+    int64_t r0, n;
+};
+
 /* acc[c*QUANT_SLAB + i] = row r0 + i of the view (3-D: counted through all its matrices) times row c of n_cols packed
- * ones, for i < n <= QUANT_SLAB; the other values of acc are undefined. slab: scratch. */
+ * ones, for i < n <= QUANT_SLAB; the other values of acc are undefined. What is ahead is fetched meanwhile. slab:
+ * scratch. */
 void cpu_slab_run(const struct quant_slab *s, const struct tensor_view *w, int64_t r0, int n, struct cpu_panels x,
-                  int n_cols, uint8_t *slab, float *acc);
+                  int n_cols, struct cpu_ahead ahead, uint8_t *slab, float *acc);
 
 #endif
