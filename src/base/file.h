@@ -24,6 +24,9 @@ void file_map_id(const struct file_map *m, uint64_t id[2]);
 bool file_map_lost(const struct file_map *m, uint64_t *offset);
 /* Asks the system to read a range ahead. */
 void file_map_willneed(const struct file_map *m, uint64_t offset, uint64_t n);
+/* Puts the pages of a range, read if need be, into the page tables, so that nobody stops at them later. False: the
+ * system cannot do that. */
+bool file_map_populate(const struct file_map *m, uint64_t offset, uint64_t n);
 /* Takes the whole pages inside a range out of the mapping, for good: they are read by other means. Nothing else comes
  * to their addresses; whoever reads there is killed by a signal. */
 void file_map_release(const struct file_map *m, uint64_t offset, uint64_t n);

@@ -218,12 +218,27 @@ bool file_map_lost(const struct file_map *m, uint64_t *offset)
     return lost != 0;
 }
 
-void file_map_willneed(const struct file_map *m, uint64_t offset, uint64_t n)
+static bool advise(const struct file_map *m, uint64_t offset, uint64_t n, int advice)
 {
-    if (offset >= m->size || !n) return;
+    if (offset >= m->size || !n) return true;
     if (n > m->size - offset) n = m->size - offset;
     const uint64_t down = offset & (page_bytes - 1);
-    madvise((void *)(uintptr_t)(m->data + offset - down), (size_t)(n + down), MADV_WILLNEED);
+    return madvise((void *)(uintptr_t)(m->data + offset - down), (size_t)(n + down), advice) == 0;
+}
+
+void file_map_willneed(const struct file_map *m, uint64_t offset, uint64_t n)
+{
+    advise(m, offset, n, MADV_WILLNEED);
+}
+
+bool file_map_populate(const struct file_map *m, uint64_t offset, uint64_t n)
+{
+#ifdef __linux__
+    enum { POPULATE_READ = 22 }; /* since Linux 5.14; not every system's header names it */
+    return advise(m, offset, n, POPULATE_READ);
+#else
+    return false;
+#endif
 }
 
 /* The bytes behind the end of the file belong to its last page. */

@@ -254,7 +254,9 @@ int engine_assemble(struct ds4_engine *g, struct err *e)
     log_msg(LOG_INFO, "engine", "memory: %.2f GiB needed, %.2f available, %d session%s of %d tokens",
             (double)g->plan.total / (1 << 30), (double)g->plan.available / (1 << 30), g->plan.sessions,
             g->plan.sessions > 1 ? "s" : "", g->plan.ctx);
-    return buffers_create(g, e);
+    const int made = buffers_create(g, e);
+    if (made == 0) engine_weights_map(g);
+    return made;
 }
 
 /* What AUTO means here. Paged weights stay in their files, which the system can drop pages of. */

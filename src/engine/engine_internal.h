@@ -238,6 +238,8 @@ int engine_assemble(struct ds4_engine *g, struct err *e);
 
 /* Memory plan (engine_plan.c). Fills g->plan from sessions, ctx and available in it; ERR_MEMORY if it does not fit. */
 int engine_plan_make(struct ds4_engine *g, struct err *e);
+/* Puts the weights' pages into the page tables, as far as that is quick. */
+void engine_weights_map(struct ds4_engine *g);
 /* What a session of ctx tokens needs, anchors apart. */
 uint64_t engine_session_bytes(const struct ds4_engine *g, int ctx);
 /* What a session of ctx tokens is counted with: its bytes, anchors, and working space for contexts longer than planned.

@@ -104,6 +104,31 @@ static void map_shows_the_file(void **state)
     file_map_close(NULL);
 }
 
+static long faults(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_minflt + u.ru_majflt;
+}
+
+/* Pages of a range that was asked for are there without a fault, and hold what the file holds. */
+static void map_is_populated(void **state)
+{
+    enum { SIZE = 8 << 20 };
+    struct err e = {0};
+    struct file_map *m;
+    put_bytes(SIZE);
+    assert_int_equal(file_map_open(path, &m, &e), 0);
+    const bool populated = file_map_populate(m, 5000, UINT64_MAX);
+    assert_true(file_map_populate(m, SIZE, 1)); /* nothing to do */
+    const long before = faults();
+    long wrong = 0;
+    for (size_t i = 5000; i < SIZE; i += 4096) wrong += file_map_data(m)[i] != i % 251;
+    assert_int_equal(wrong, 0);
+    if (populated) assert_true(faults() - before < 8);
+    file_map_close(m);
+}
+
 /* A link is its file, a copy is not. */
 static void map_knows_the_same_file(void **state)
 {
@@ -488,6 +513,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(map_shows_the_file),
         IN_FOLDER(a_range_is_taken_out_of_a_mapping),
+        IN_FOLDER(map_is_populated),
         IN_FOLDER(map_knows_the_same_file),
         IN_FOLDER(map_refuses_what_is_no_file),
         IN_FOLDER(truncated_file_reads_as_zeros),
