@@ -53,24 +53,24 @@ void *mem_try(size_t bytes)
 }
 
 /* Large blocks lie on huge pages where the system gives them: fewer faults, and addresses are found without a walk
- * through the page tables. */
-enum { HUGE_PAGE = 2 << 20 };
-
+ * through the page tables. What lies before the first and behind the last whole huge page stays as it is. */
 static void ask_for_huge_pages(void *p, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
-    (void)madvise(p, bytes, MADV_HUGEPAGE); /* refused: as before */
+    enum { HUGE_PAGE = 2 << 20 };
+    const uintptr_t begin = ((uintptr_t)p + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    const uintptr_t end = ((uintptr_t)p + bytes) / HUGE_PAGE * HUGE_PAGE;
+    if (bytes >= 2 * HUGE_PAGE && begin < end)
+        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* refused: as before */
 #endif
 }
 
 void *mem_try_aligned(size_t bytes, size_t align)
 {
     void *p = NULL;
-    const bool huge = bytes >= 2 * HUGE_PAGE;
     if (align < sizeof(void *)) align = sizeof(void *);
-    if (huge && align < HUGE_PAGE) align = HUGE_PAGE;
     if (bytes > PTRDIFF_MAX || posix_memalign(&p, align, bytes ? bytes : 1)) return NULL;
-    if (huge) ask_for_huge_pages(p, bytes);
+    ask_for_huge_pages(p, bytes);
     return memset(p, 0, bytes);
 }
 
