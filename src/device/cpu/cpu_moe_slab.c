@@ -3,7 +3,7 @@
  *   1. activations of every expert's rows are copied, or packed, side by side;
  *   2. tasks (expert, QUANT_SLAB values of F): gate and up for all rows of the expert, SwiGLU, route weight -> mid;
  *   3. mid is quantised and packed for the down matrix;
- *   4. tasks (QUANT_SLAB values of D): down for experts in ascending id, added up in sums of all rows that lie
+ *   4. tasks (a few QUANT_SLAB values of D): down for experts in ascending id, added up in sums of all rows that lie
  * together, because rows of the output are a multiple of 4 KiB apart and share few sets of a cache. */
 #include <string.h>
 #include "device/cpu/cpu_moe.h"
@@ -11,8 +11,9 @@
 #include "device/cpu/cpu_tile.h"
 
 enum {
-    MANY = 8,  /* rows of a step */
-    COLS = 256 /* rows whose products lie in scratch at a time, a multiple of QUANT_PANEL */
+    MANY = 8,      /* rows of a step */
+    COLS = 256,    /* rows whose products lie in scratch at a time, a multiple of QUANT_PANEL */
+    DOWN_SLABS = 2 /* most slabs of a down task: the panels of all experts, too many for a cache, pass by once */
 };
 
 /* ---------------------------------------------------------------- plan */
@@ -68,7 +69,7 @@ size_t moe_slabs_thread_bytes(const struct moe_job *j, enum quant_isa isa)
         slab = (size_t)max_i64((int64_t)slab, (int64_t)slab_bytes(isa, w[i]));
         row = (size_t)max_i64((int64_t)row, (int64_t)act_row_bytes(act_of(w[i]), w[i]->ne[0]));
     }
-    const size_t sums = (2 * COLS + (size_t)a->n) * QUANT_SLAB * sizeof(float);
+    const size_t sums = (2 * COLS + DOWN_SLABS * (size_t)a->n) * QUANT_SLAB * sizeof(float);
     return (size_t)max_i64((int64_t)(slab + sums), (int64_t)(QUANT_PANEL * row));
 }
 
@@ -86,7 +87,9 @@ void moe_slabs_plan(struct moe_job *j)
 {
     const struct moe_args *a = j->a;
     const struct expert_layer *l = experts_layer(a->experts, a->layer);
-    j->up_step = j->down_step = QUANT_SLAB;
+    const int64_t slabs = (j->D + QUANT_SLAB - 1) / QUANT_SLAB, want = 4 * cpu_of(j->s)->n_threads;
+    j->up_step = QUANT_SLAB;
+    j->down_step = QUANT_SLAB * (int)max_i64(1, min_i64(DOWN_SLABS, slabs / want));
     for (int i = 0; i < j->n_batches; i++) {
         struct batch *b = &j->batch[i];
         if (b->row) {
@@ -205,7 +208,7 @@ static struct sums sums_of(const struct moe_job *j, int thread)
     struct sums s = {.gate = cpu_scratch_of(j->s, thread)};
     s.up = s.gate + COLS * QUANT_SLAB;
     s.all = s.up + COLS * QUANT_SLAB;
-    s.slab = (uint8_t *)(s.all + (size_t)j->a->n * QUANT_SLAB);
+    s.slab = (uint8_t *)(s.all + DOWN_SLABS * (size_t)j->a->n * QUANT_SLAB);
     return s;
 }
 
@@ -245,25 +248,33 @@ static void up_task(void *arg, int task, int thread)
     }
 }
 
+/* Adds the products of rows r0.. of a batch's down matrix to the sums of the rows. */
+static void add_down(const struct moe_job *j, int i, int r0, const struct sums *s, float *all)
+{
+    const struct batch *b = &j->batch[i];
+    const int n = (int)min_i64(QUANT_SLAB, j->D - r0);
+    const struct cpu_ahead next = i + 1 < j->n_batches ? rows_ahead(&b[1].e.down, r0) : (struct cpu_ahead){0};
+    for (int c0 = 0; c0 < b->n; c0 += COLS) {
+        const int m = (int)min_i64(COLS, b->n - c0);
+        products(j, &b->e.down, &b->mid_x, c0, m, r0, n, next, s->slab, s->gate);
+        for (int c = 0; c < m; c++)
+            cpu_of(j->s)->k->add(n, s->gate + c * QUANT_SLAB, all + (b->row ? b->row[c0 + c] : c0 + c) * QUANT_SLAB);
+    }
+}
+
 static void down_task(void *arg, int task, int thread)
 {
     const struct moe_job *j = arg;
     const struct sums s = sums_of(j, thread);
-    const int r0 = task * QUANT_SLAB, n = (int)min_i64(QUANT_SLAB, j->D - r0);
-    memset(s.all, 0, (size_t)j->a->n * QUANT_SLAB * sizeof(float));
-    for (int i = 0; i < j->n_batches; i++) {
-        const struct batch *b = &j->batch[i];
-        const struct cpu_ahead next = i + 1 < j->n_batches ? rows_ahead(&b[1].e.down, r0) : (struct cpu_ahead){0};
-        for (int c0 = 0; c0 < b->n; c0 += COLS) {
-            const int m = (int)min_i64(COLS, b->n - c0);
-            products(j, &b->e.down, &b->mid_x, c0, m, r0, n, next, s.slab, s.gate);
-            for (int c = 0; c < m; c++)
-                cpu_of(j->s)->k->add(n, s.gate + c * QUANT_SLAB,
-                                     s.all + (b->row ? b->row[c0 + c] : c0 + c) * QUANT_SLAB);
-        }
-    }
-    for (int i = 0; i < j->a->n; i++)
-        memcpy(buf_floats(j->a->out, i) + r0, s.all + i * QUANT_SLAB, (size_t)n * sizeof(float));
+    const int r0 = task * j->down_step, end = (int)min_i64(r0 + j->down_step, j->D);
+    const size_t part = (size_t)j->a->n * QUANT_SLAB; /* sums of a slab */
+    memset(s.all, 0, DOWN_SLABS * part * sizeof(float));
+    for (int i = 0; i < j->n_batches; i++)
+        for (int r = r0; r < end; r += QUANT_SLAB) add_down(j, i, r, &s, s.all + (size_t)(r - r0) / QUANT_SLAB * part);
+    for (int r = r0; r < end; r += QUANT_SLAB)
+        for (int i = 0; i < j->a->n; i++)
+            memcpy(buf_floats(j->a->out, i) + r, s.all + (size_t)(r - r0) / QUANT_SLAB * part + i * QUANT_SLAB,
+                   (size_t)min_i64(QUANT_SLAB, end - r) * sizeof(float));
 }
 
 void moe_slabs_up(struct moe_job *j)
@@ -278,5 +289,5 @@ void moe_slabs_up(struct moe_job *j)
 void moe_slabs_down(struct moe_job *j)
 {
     run_panels(j, true, 4 * j->batch[0].e.down.ne[0]);
-    cpu_tasks(j->s, down_task, j, (j->D + QUANT_SLAB - 1) / QUANT_SLAB);
+    cpu_tasks(j->s, down_task, j, (j->D + j->down_step - 1) / j->down_step);
 }
