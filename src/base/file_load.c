@@ -92,21 +92,29 @@ int file_load_begin(const struct file_map *m, uint64_t from, uint64_t to, bool h
     return 0;
 }
 
+/* From here on reads may begin and end anywhere. */
+static void read_cached(int fd)
+{
+#ifdef O_DIRECT
+    const int flags = fcntl(fd, F_GETFL);
+    if (flags >= 0) fcntl(fd, F_SETFL, flags & ~O_DIRECT);
+#endif
+}
+
 int file_load_read(const struct file_map *m, int fd, uint64_t from, uint64_t to, struct err *e)
 {
     const uint64_t end = to < file_map_size(m) ? to : file_map_size(m);
     for (uint64_t at = from; at < end;) {
-        /* Whole sectors are asked for, at the file's end too. What came short begins again on a border. */
-        const uint64_t begin = at / SECTOR * SECTOR;
-        const ssize_t n = pread(fd, place(m, begin), (size_t)(to - begin), (off_t)begin);
+        const ssize_t n = pread(fd, place(m, at), (size_t)(to - at), (off_t)at); /* whole sectors at the file's end */
         if (n < 0 && errno == EINTR) continue;
         if (n < 0)
-            return err_set(e, ERR_IO, "%s: cannot read at offset %" PRIu64 ": %s", file_map_path(m), begin,
+            return err_set(e, ERR_IO, "%s: cannot read at offset %" PRIu64 ": %s", file_map_path(m), at,
                            strerror(errno));
-        if (begin + (uint64_t)n <= at)
+        if (n == 0)
             return err_set(e, ERR_IO, "%s: damaged: it ends at offset %" PRIu64 ", before its last tensor",
                            file_map_path(m), at);
-        at = begin + (uint64_t)n;
+        at += (uint64_t)n;
+        if (at < end) read_cached(fd);
     }
     return 0;
 }

@@ -180,6 +180,8 @@ static void wrong_use(void **state)
         {"$DS4 -p hi -n none", 2, "-n: 'none' is not a whole number from 1"},
         {"$DS4 -p hi -n \"$BAD\"", 2, "-n: 'a?b?[31m??c' is not a whole number"},
         {"$DS4 -p hi -t 4097", 2, "-t: '4097' is not a number of threads from 1 to 4096, nor two such as 8,6"},
+        {"$DS4 -p hi --load read --page-weights", 2,
+         "weights cannot be read into memory and paged: --load read or --page-weights"},
         {"$DS4 -p hi --ctx 2000000", 2, "the model is made for at most 1048576"},
         {"$DS4 -p hi --prompt-file $FOLDER/prompt", 2, "give one of -p, --prompt-file and --token-ids"},
         {"$DS4 -p hi --backend \"$BAD\"", 2, "no backend \"a?b?[31m??c\""},

@@ -1,4 +1,5 @@
-/* A disk that fails under a table of rows while ds4 answers (tests/preload/read_fault.c). */
+/* A disk that fails under a table of rows while ds4 answers, or under weights that are read into memory
+ * (tests/preload/read_fault.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,12 +82,29 @@ static void a_disk_that_fails_later_is_told(void **state)
     shell_expect(command, 1, ": Input/output error");
 }
 
+/* Weights lie before the table. */
+static void a_disk_that_fails_under_weights_is_told(void **state)
+{
+    char plain[300], command[450], fault[400];
+    if (!can_preload()) skip();
+    snprintf(plain, sizeof plain, TEST_BUILD ASK "%s", model);
+    snprintf(command, sizeof command, "%s --load read", under("short", 0, table, fault));
+    shell_expect_same(plain, command, true);
+    const unsigned long long at = table / 2 / 4096 * 4096;
+    snprintf(command, sizeof command, "%s --load read 2>&1", under("eio", at, at + 1, fault));
+    shell_expect(command, 1, "model.gguf: cannot read at offset ");
+    shell_expect(command, 1, ": Input/output error");
+    snprintf(command, sizeof command, "%s --load read 2>&1", under("end", at, table, fault));
+    shell_expect(command, 1, "model.gguf: damaged: it ends at offset ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_reads_change_nothing),
         cmocka_unit_test(a_failing_disk_is_told),
         cmocka_unit_test(a_disk_that_fails_later_is_told),
+        cmocka_unit_test(a_disk_that_fails_under_weights_is_told),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
