@@ -1,11 +1,33 @@
 #include "machine.h"
 #include <string.h>
+#include <unistd.h>
 #include "base/sysinfo.h"
 #include "base/topology.h"
 
 enum { READ_BYTES = 1 << 30 };
 
 static const double LEAST_SCALING = 1.9;
+
+/* The last part of the file: weights, and of a large one not what a cache holds. */
+static uint64_t measured_from(const struct machine *m)
+{
+    const uint64_t size = file_map_size(m->weights), n = size < READ_BYTES ? size : READ_BYTES;
+    return file_load_border(m->weights, size - n);
+}
+
+/* The engine reads memory of its own, not the file's: so does the measurement. */
+static int read_weights(const struct machine *m, struct err *e)
+{
+    const uint64_t from = measured_from(m), to = file_load_border(m->weights, file_map_size(m->weights));
+    bool cached;
+    const int fd = file_open_uncached(file_map_path(m->weights), &cached);
+    if (fd < 0) return err_set(e, ERR_IO, "%s: cannot open again", file_map_path(m->weights));
+    int rc = file_load_begin(m->weights, from, to, true, e);
+    if (!rc) rc = file_load_read(m->weights, fd, from, to, e);
+    file_load_end(m->weights, from, to);
+    close(fd);
+    return rc;
+}
 
 /* Threads as the engine's. */
 static int start_threads(struct machine *m, const struct ds4_model_info *engine, struct err *e)
@@ -25,6 +47,7 @@ int machine_open(struct machine *m, const char *model_file, const struct ds4_mod
     for (int i = 0; i < QUANT_ISA_COUNT; i++)
         if (!strcmp(quant_isa_name((enum quant_isa)i), engine->isa)) m->isa = (enum quant_isa)i;
     int rc = file_map_open(model_file, &m->weights, e);
+    if (!rc && engine->weights_read) rc = read_weights(m, e);
     if (!rc) rc = start_threads(m, engine, e);
     if (rc) machine_close(m);
     return rc;
@@ -44,11 +67,9 @@ static void take(const struct machine *m, struct machine_speed *s, double v)
     if (!m->n || v > s->most) s->most = v;
 }
 
-/* The last part of the file: weights, and of a large one not what a cache holds. */
 static int measure_weights(const struct machine *m, double *v, struct err *e)
 {
-    const uint64_t size = file_map_size(m->weights), n = size < READ_BYTES ? size : READ_BYTES;
-    const uint64_t from = (size - n) / 4096 * 4096;
+    const uint64_t from = measured_from(m), n = file_map_size(m->weights) - from;
     pool_limit(m->pool, m->readers);
     const int rc = measure_reading(m->pool, file_map_data(m->weights) + from, n, v, e);
     pool_limit(m->pool, pool_threads(m->pool));

@@ -14,7 +14,7 @@ struct machine_speed {
 struct machine {
     struct pool *pool;
     int readers;              /* threads of it that read, as those that decode */
-    struct file_map *weights; /* memory of the model's file, which the engine maps too */
+    struct file_map *weights; /* memory of the model's file, mapped or read as the engine has it */
     enum quant_isa isa;
     int n; /* measurements */
     struct machine_speed read, peak[PEAK_KINDS];
