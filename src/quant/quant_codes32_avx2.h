@@ -1,39 +1,8 @@
-/* Codes and scales of the types whose steps cover 32 codes, for the AVX2 and AVX-512 kernels: Q8_0, Q4_0, Q4_1, Q5_0,
- * Q5_1, IQ4_NL, MXFP4, and IQ4_XS, whose blocks hold eight times 32. A step has one or two scales per weight row. */
+/* Codes and scales of the types whose steps cover 32 codes (quant_traits.h), for the AVX2 and AVX-512 kernels. */
 #ifndef QUANT_QUANT_CODES32_AVX2_H
 #define QUANT_QUANT_CODES32_AVX2_H
 #include "quant/quant_avx2.h"
-#include "quant/quant_blocks.h"
-
-/* Of IQ4_XS: of eight steps. */
-INLINE size_t block_bytes(enum qtype t)
-{
-    return t == QT_Q8_0     ? Q8_0_BYTES
-           : t == QT_Q4_0   ? Q4_0_BYTES
-           : t == QT_Q4_1   ? Q4_1_BYTES
-           : t == QT_Q5_0   ? Q5_0_BYTES
-           : t == QT_Q5_1   ? Q5_1_BYTES
-           : t == QT_IQ4_NL ? IQ4_NL_BYTES
-           : t == QT_IQ4_XS ? IQ4_XS_BYTES
-                            : MXFP4_BYTES;
-}
-
-/* Where the block of step b begins. */
-INLINE size_t block_at(enum qtype t, int b)
-{
-    return (size_t)(t == QT_IQ4_XS ? b / 8 : b) * block_bytes(t);
-}
-
-INLINE bool has_min(enum qtype t)
-{
-    return t == QT_Q4_1 || t == QT_Q5_1;
-}
-
-/* A minimum, or the sub-block's own scale. */
-INLINE bool has_second(enum qtype t)
-{
-    return has_min(t) || t == QT_IQ4_XS;
-}
+#include "quant/quant_traits.h"
 
 INLINE __m256i nibbles(const uint8_t *p)
 {
@@ -58,22 +27,15 @@ INLINE __m256i look_up16(__m128i table, __m256i index)
 INLINE __m256i codes(enum qtype t, const uint8_t *p, int b)
 {
     if (t == QT_Q8_0) return load256(p + Q8_0_QS);
-    if (t == QT_Q4_0) return _mm256_sub_epi8(nibbles(p + Q4_0_QS), _mm256_set1_epi8(8));
-    if (t == QT_Q4_1) return nibbles(p + Q4_1_QS);
-    if (t == QT_Q5_0) { /* n - 16: the upper bits are set where the fifth one is not */
-        const __m256i high = _mm256_andnot_si256(bytes_of_bits(p + Q5_0_QH), _mm256_set1_epi8((char)0xf0));
-        return _mm256_or_si256(nibbles(p + Q5_0_QS), high);
-    }
-    if (t == QT_Q5_1) {
-        const __m256i high = _mm256_and_si256(bytes_of_bits(p + Q5_1_QH), _mm256_set1_epi8(16));
-        return _mm256_or_si256(nibbles(p + Q5_1_QS), high);
-    }
-    if (t == QT_MXFP4) {
-        const __m128i doubled = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
-        return look_up16(doubled, nibbles(p + MXFP4_QS));
-    }
-    const __m128i levels = _mm_loadu_si128((const __m128i *)iq4_levels);
-    return look_up16(levels, nibbles(p + (t == QT_IQ4_NL ? IQ4_NL_QS : IQ4_XS_QS + 16 * (b % 8))));
+    const __m256i n = nibbles(p + nibbles_at(t, b));
+    if (t == QT_Q4_0) return _mm256_sub_epi8(n, _mm256_set1_epi8(8));
+    if (t == QT_Q4_1) return n;
+    /* n - 16: the upper bits are set where the fifth one is not */
+    if (t == QT_Q5_0)
+        return _mm256_or_si256(n, _mm256_andnot_si256(bytes_of_bits(p + Q5_0_QH), _mm256_set1_epi8((char)0xf0)));
+    if (t == QT_Q5_1) return _mm256_or_si256(n, _mm256_and_si256(bytes_of_bits(p + Q5_1_QH), _mm256_set1_epi8(16)));
+    if (t == QT_MXFP4) return look_up16(_mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12), n);
+    return look_up16(_mm_loadu_si128((const __m128i *)iq4_levels), n);
 }
 
 /* Scales of the blocks at the same offset of eight rows. */
@@ -104,12 +66,6 @@ INLINE void iq4_xs_scales(const uint8_t *const row[ROWS], size_t at, __m256 v[8]
     }
     transpose8(s);
     UNROLL for (int i = 0; i < 8; i++) v[i] = _mm256_cvtepi32_ps(s[i]);
-}
-
-/* The activation scale of step b. */
-INLINE float step_d(enum qtype t, const uint8_t *x, int k, int b)
-{
-    return row_d(x, k)[t == QT_IQ4_XS ? b / 8 : b];
 }
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef QUANT_QUANT_K_AVX2_H
 #define QUANT_QUANT_K_AVX2_H
 #include "quant/quant_avx2.h"
-#include "quant/quant_grid_blocks.h"
+#include "quant/quant_traits.h"
 
 /* What a block needs besides its codes. */
 struct prep {
@@ -12,65 +12,6 @@ struct prep {
     _Alignas(32) uint8_t sign[32];   /* per 8 values: sign bits; IQ1: 2 where the values are higher, else 0 */
     _Alignas(32) uint16_t index[64]; /* in a code book of more than 256 entries */
 };
-
-INLINE size_t block_bytes(enum qtype t)
-{
-    return t == QT_Q2_K      ? Q2_K_BYTES
-           : t == QT_Q3_K    ? Q3_K_BYTES
-           : t == QT_Q4_K    ? Q4_K_BYTES
-           : t == QT_Q5_K    ? Q5_K_BYTES
-           : t == QT_Q6_K    ? Q6_K_BYTES
-           : t == QT_TQ1_0   ? TQ1_0_BYTES
-           : t == QT_TQ2_0   ? TQ2_0_BYTES
-           : t == QT_IQ2_XS  ? IQ2_XS_BYTES
-           : t == QT_IQ2_S   ? IQ2_S_BYTES
-           : t == QT_IQ3_XXS ? IQ3_XXS_BYTES
-           : t == QT_IQ3_S   ? IQ3_S_BYTES
-           : t == QT_IQ1_S   ? IQ1_S_BYTES
-           : t == QT_IQ1_M   ? IQ1_M_BYTES
-                             : IQ2_XXS_BYTES;
-}
-
-/* Values per scale. */
-INLINE int sub_block(enum qtype t)
-{
-    return t == QT_Q2_K || t == QT_Q3_K || t == QT_Q6_K || t == QT_IQ2_XS || t == QT_IQ2_S || t == QT_IQ1_M ? 16 : 32;
-}
-
-INLINE bool has_min(enum qtype t)
-{
-    return t == QT_Q2_K || t == QT_Q4_K || t == QT_Q5_K;
-}
-
-/* The codes of a value are a magnitude and a sign bit. */
-INLINE bool has_signs(enum qtype t)
-{
-    return t == QT_IQ2_XXS || t == QT_IQ2_XS || t == QT_IQ2_S || t == QT_IQ3_XXS || t == QT_IQ3_S;
-}
-
-/* How much higher than the values the unsigned codes are. */
-INLINE int code_offset(enum qtype t)
-{
-    return t == QT_Q6_K                                         ? Q6_OFFSET
-           : t == QT_Q3_K                                       ? Q3_OFFSET
-           : t == QT_TQ1_0 || t == QT_TQ2_0                     ? 1
-           : t == QT_IQ2_XXS || t == QT_IQ2_XS || t == QT_IQ2_S ? IQ2_OFFSET
-           : t == QT_IQ3_XXS                                    ? IQ3_XXS_OFFSET
-           : t == QT_IQ3_S                                      ? IQ3_S_OFFSET
-           : t == QT_IQ1_S || t == QT_IQ1_M                     ? IQ1_OFFSET
-                                                                : 0;
-}
-
-/* What the values are multiples of: 1 behind every block (IQ1), or behind the last one. */
-INLINE float block_factor(enum qtype t)
-{
-    return t == QT_IQ1_S || t == QT_IQ1_M ? 0.125f : 1;
-}
-
-INLINE float last_factor(enum qtype t)
-{
-    return t == QT_IQ2_XXS || t == QT_IQ2_XS || t == QT_IQ2_S ? 0.125f : t == QT_IQ3_XXS ? 0.25f : 1;
-}
 
 /* Scales that are the factors of the activation sums, too. */
 INLINE void put_scales(struct prep *p, __m256i scale)
@@ -126,21 +67,6 @@ INLINE void prepare(enum qtype t, const uint8_t *b, struct prep *p)
     } else {
         grid_prepare(t, b, p);
     }
-}
-
-INLINE size_t d_at(enum qtype t)
-{
-    return t == QT_Q2_K    ? Q2_K_D
-           : t == QT_Q3_K  ? Q3_K_D
-           : t == QT_Q6_K  ? Q6_K_D
-           : t == QT_TQ1_0 ? TQ1_0_D
-           : t == QT_TQ2_0 ? TQ2_0_D
-                           : 0;
-}
-
-INLINE size_t dmin_at(enum qtype t)
-{
-    return t == QT_Q2_K ? Q2_K_DMIN : Q4_K_DMIN;
 }
 
 /* Scales d of the blocks at the same offset of eight rows. */

@@ -16,11 +16,6 @@ struct slab {
     _Alignas(32) float dmin[ROWS];
 };
 
-INLINE bool is_iq1(enum qtype t)
-{
-    return t == QT_IQ1_S || t == QT_IQ1_M;
-}
-
 /* How many pair products fit 16 bits: codes up to 3, 7, 15, 31, 63, 86, 124, 30, 18 times 127, twice. */
 INLINE int pair_sums(enum qtype t)
 {

@@ -9,8 +9,7 @@
 #define QUANT_QUANT_NEON_H
 #include <arm_neon.h>
 #include "quant/quant_bits.h"
-#include "quant/quant_blocks.h"
-#include "quant/quant_walk.h"
+#include "quant/quant_traits.h"
 
 /* One float or sum per weight row. */
 typedef struct {
@@ -180,14 +179,27 @@ INLINE void rows_store(float *p, rows_f a)
     vst1q_f32(p + 4, a.v[1]);
 }
 
+INLINE rows_f f16_to_rows(const uint16_t h[ROWS])
+{
+    const uint16x8_t v = vld1q_u16(h);
+    return (rows_f){
+        {vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(v))), vcvt_f32_f16(vreinterpret_f16_u16(vget_high_u16(v)))}};
+}
+
 /* The f16 at the same offset of eight rows. */
 INLINE rows_f f16_of_rows(const uint8_t *const row[ROWS], size_t at)
 {
     uint16_t h[ROWS];
     UNROLL for (int r = 0; r < ROWS; r++) h[r] = load_u16(row[r] + at);
-    const uint16x8_t v = vld1q_u16(h);
-    return (rows_f){
-        {vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(v))), vcvt_f32_f16(vreinterpret_f16_u16(vget_high_u16(v)))}};
+    return f16_to_rows(h);
+}
+
+/* Scales d of the blocks of eight rows. */
+INLINE rows_f d_of_rows(enum qtype t, const uint8_t *const row[ROWS], size_t at)
+{
+    uint16_t h[ROWS];
+    UNROLL for (int r = 0; r < ROWS; r++) h[r] = block_d(t, row[r] + at);
+    return f16_to_rows(h);
 }
 
 /* Sixteen bytes shifted right. */
