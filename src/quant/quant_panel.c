@@ -9,22 +9,31 @@ static inline uint8_t *put(const uint8_t *const *x, size_t at, int n, uint8_t *t
     return to;
 }
 
-static inline void pack_32(int k, const uint8_t *const *x, int n, uint8_t *to)
+static inline void pack_32(int k, const uint8_t *const *x, int n, bool sums, uint8_t *to)
 {
-    const size_t d = (size_t)k, offset = d + (size_t)k / 32 * 4;
+    const size_t d = (size_t)k, offset = d + (size_t)k / 32 * 4, sum = offset + (size_t)k / 32 * 4;
     for (size_t b = 0; b < (size_t)k / 32; b++) {
         for (size_t j = 0; j < 8; j++) to = put(x, 32 * b + 4 * j, n, to);
         to = put(x, offset + 4 * b, n, to);
         to = put(x, d + 4 * b, n, to);
+        if (sums) to = put(x, sum + 4 * b, n, to);
     }
 }
 
 void quant_pack_32(int k, const uint8_t *const *x, int n, uint8_t *panel)
 {
     if (n == QUANT_PANEL)
-        pack_32(k, x, QUANT_PANEL, panel);
+        pack_32(k, x, QUANT_PANEL, false, panel);
     else
-        pack_32(k, x, n, panel);
+        pack_32(k, x, n, false, panel);
+}
+
+void quant_pack_32_sums(int k, const uint8_t *const *x, int n, uint8_t *panel)
+{
+    if (n == QUANT_PANEL)
+        pack_32(k, x, QUANT_PANEL, true, panel);
+    else
+        pack_32(k, x, n, true, panel);
 }
 
 /* Minus `high` times the sums of `each` groups of 16 of a block. */
@@ -67,3 +76,11 @@ static inline void pack_256(int k, const uint8_t *const *x, int n, int high, int
 PACK_256(quant_pack_pairs, 0, 1)
 PACK_256(quant_pack_high_32, IQ2_OFFSET, 2)
 PACK_256(quant_pack_high_16, Q6_OFFSET, 1)
+PACK_256(quant_pack_q3_k, Q3_OFFSET, 1)
+PACK_256(quant_pack_tq, 1, 2)
+PACK_256(quant_pack_iq2_16, IQ2_OFFSET, 1)
+PACK_256(quant_pack_iq3_xxs, IQ3_XXS_OFFSET, 2)
+PACK_256(quant_pack_iq3_s, IQ3_S_OFFSET, 2)
+PACK_256(quant_pack_iq1_s, IQ1_OFFSET, 2)
+PACK_256(quant_pack_iq1_m, IQ1_OFFSET, 1)
+PACK_256(quant_pack_iq4_xs, 128, 2)

@@ -16,13 +16,15 @@ struct half256 {
 /* Vectors of four bytes per column before the scales: pairs of sums, or what the codes' height adds per sub-block. */
 INLINE int panel_sums(enum qtype t)
 {
-    return t == QT_Q6_K ? 16 : 8;
+    return has_min(t) ? 8 : 256 / sub_block(t);
 }
 
 /* acc + d*yd*sum - dmin*yd*min */
 INLINE __m512 step512(enum qtype t, __m512 acc, __m512i sum, __m512i min, const struct half256 *s, __m512 yd)
 {
-    const __m512 v = _mm512_mul_ps(_mm512_mul_ps(_mm512_load_ps(s->d), yd), _mm512_cvtepi32_ps(sum));
+    __m512 v = _mm512_cvtepi32_ps(sum);
+    if (block_factor(t) != 1) v = _mm512_mul_ps(v, _mm512_set1_ps(block_factor(t)));
+    v = _mm512_mul_ps(_mm512_mul_ps(_mm512_load_ps(s->d), yd), v);
     if (!has_min(t)) return _mm512_add_ps(acc, v);
     const __m512 m = _mm512_mul_ps(_mm512_mul_ps(_mm512_load_ps(s->dmin), yd), _mm512_cvtepi32_ps(min));
     return _mm512_add_ps(acc, _mm512_sub_ps(v, m));
@@ -98,14 +100,80 @@ INLINE void columns256(enum qtype t, int C, int n_blocks, const uint8_t *slab, c
     }
     UNROLL for (int c = 0; c < C; c++)
     {
-        if (t == QT_IQ2_XXS && last)
-            UNROLL for (int h = 0; h < HALVES; h++) v[c][h] = _mm512_mul_ps(v[c][h], _mm512_set1_ps(0.125f));
+        if (last_factor(t) != 1 && last)
+            UNROLL for (int h = 0; h < HALVES; h++) v[c][h] = _mm512_mul_ps(v[c][h], _mm512_set1_ps(last_factor(t)));
         acc_store(acc, c, v[c]);
     }
 }
 
-/* Defines the kernels of a type by `fill_half`, which unpacks one block of sixteen rows. */
-#define SLAB256(name, type, packing)                                                                                   \
+/* ---- unpacking */
+
+/* Scales d of the blocks of sixteen rows. */
+INLINE __m512 d_of_slab_rows(enum qtype t, const uint8_t *const row[SLAB_ROWS], size_t at)
+{
+    return _mm512_insertf32x8(_mm512_castps256_ps512(d_of_rows(t, row, at)), d_of_rows(t, row + ROWS, at), 1);
+}
+
+/* Pairs of 16-bit factors of sixteen rows, one row per lane of v[0..7]. */
+INLINE void pairs_of_rows(const struct prep p[SLAB_ROWS], size_t at, __m512i v[8])
+{
+    __m256i lo[8], hi[8];
+    UNROLL for (int r = 0; r < 8; r++)
+    {
+        lo[r] = load256((const uint8_t *)&p[r] + at);
+        hi[r] = load256((const uint8_t *)&p[8 + r] + at);
+    }
+    transpose8(lo);
+    transpose8(hi);
+    UNROLL for (int g = 0; g < 8; g++) v[g] = join256(lo[g], hi[g]);
+}
+
+/* Scales and factors of the activation sums. */
+INLINE void fill_scales(enum qtype t, const struct prep p[SLAB_ROWS], struct half256 *s)
+{
+    __m512i v[8];
+    if (has_min(t)) {
+        pairs_of_rows(p, offsetof(struct prep, min), v);
+        UNROLL for (int g = 0; g < 8; g++) store512(s->min[g], v[g]);
+    }
+    pairs_of_rows(p, offsetof(struct prep, scale), v);
+    UNROLL for (int g = 0; g < 8; g++)
+    {
+        const __m512i second = _mm512_srai_epi32(v[g], 16);
+        if (sub_block(t) == 32) {
+            store512(s->scale[g], second); /* equal to the first */
+        } else {
+            store512(s->scale[2 * g], _mm512_srai_epi32(_mm512_slli_epi32(v[g], 16), 16));
+            store512(s->scale[2 * g + 1], second);
+        }
+    }
+}
+
+/* Values 64i.. of a block, unsigned. */
+typedef __m512i codes64_fn(enum qtype t, const uint8_t *b, const struct prep *p, int i);
+
+/* A half of a slab from codes of one row after the other. */
+INLINE void fill_by_rows(codes64_fn *codes64, enum qtype t, const uint8_t *const row[SLAB_ROWS], size_t at,
+                         struct half256 *s)
+{
+    struct prep p[SLAB_ROWS];
+    for (int r = 0; r < SLAB_ROWS; r++) prepare(t, row[r] + at, &p[r]);
+    fill_scales(t, p, s);
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        __m512i v[16];
+#pragma GCC unroll 16
+        for (int r = 0; r < SLAB_ROWS; r++) v[r] = codes64(t, row[r] + at, &p[r], i);
+        transpose16(v);
+#pragma GCC unroll 16
+        for (int j = 0; j < 16; j++) store512(s->code[16 * i + j], v[j]);
+    }
+    _mm512_store_ps(s->d, d_of_slab_rows(t, row, at));
+    if (has_min(t)) _mm512_store_ps(s->dmin, f16_of_slab_rows(row, at + dmin_at(t)));
+}
+
+/* Defines the kernels of a type by `fill_half`, which unpacks one block of sixteen rows; sums: panel_sums. */
+#define SLAB256(name, type, packing, sums)                                                                             \
     static void name##_fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)              \
     {                                                                                                                  \
         struct half256 *const s = (struct half256 *)(void *)slab;                                                      \
@@ -120,7 +188,7 @@ INLINE void columns256(enum qtype t, int C, int n_blocks, const uint8_t *slab, c
     const struct quant_slab slab_##name##_avx512 = {.block = 256,                                                      \
                                                     .from = 3,                                                         \
                                                     .slab_block = HALVES * sizeof(struct half256),                     \
-                                                    .panel_block = type == QT_Q6_K ? 4 * 81 : 4 * 73,                  \
+                                                    .panel_block = 4 * (65 + (sums)),                                  \
                                                     .pack = packing,                                                   \
                                                     .fill = name##_fill,                                               \
                                                     .multiply = name##_multiply};

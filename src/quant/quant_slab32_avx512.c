@@ -1,5 +1,6 @@
-/* AVX-512 slab kernels of the types with blocks of 32 signed codes: Q8_0, Q4_0, MXFP4 (activations ACT_Q8_0). Slabs
- * hold the codes 128 too high, so that they are unsigned; the activations say what that adds to a block's sum.
+/* AVX-512 slab kernels of the types with blocks of 32: Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, MXFP4 (activations
+ * ACT_Q8_0). Slabs hold the codes 128 too high, so that they are unsigned; the activations say what that adds to a
+ * block's sum.
  *
  * Floor: per block, 32 rows and a column 16 products and 4 float multiplications share two 256-bit units: 0.8 of the
  * int8 peak. AMD EPYC (Zen 4), one core of 2.6 GHz: TODO */
@@ -10,7 +11,15 @@
 struct half32 {
     uint8_t code[8][64]; /* [group of four][row][4] */
     float d[SLAB_ROWS];
+    float min[SLAB_ROWS]; /* only of types with a minimum */
 };
+#define HALF_BYTES(has_min) (offsetof(struct half32, min) + ((has_min) ? sizeof(float) * SLAB_ROWS : 0))
+
+/* Half i of a slab. */
+INLINE struct half32 *half_at(enum qtype t, const uint8_t *slab, int i)
+{
+    return (struct half32 *)(uintptr_t)(slab + (size_t)i * HALF_BYTES(has_min(t)));
+}
 
 /* Two blocks of sixteen rows; to: two slab blocks. */
 INLINE void fill_pair(enum qtype t, const uint8_t *const *row, int b, size_t at, size_t second,
@@ -27,42 +36,46 @@ INLINE void fill_pair(enum qtype t, const uint8_t *const *row, int b, size_t at,
     for (int i = 0; i < 2; i++) {
         _mm256_store_ps(to[i]->d, scales(t, row, i ? second : at));
         _mm256_store_ps(to[i]->d + ROWS, scales(t, row + ROWS, i ? second : at));
+        if (has_min(t)) _mm512_store_ps(to[i]->min, f16_of_slab_rows(row, (i ? second : at) + Q4_1_M));
     }
 }
 
 INLINE void fill(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
 {
-    struct half32 *const s = (struct half32 *)(void *)slab;
     for (int h = 0; h < HALVES; h++)
         for (int b = 0; b < n_blocks; b += 2) {
             const size_t at = (size_t)(first + b) * block_bytes(t);
             const bool one = b + 1 == n_blocks;
-            struct half32 *const to[2] = {s + HALVES * b + h, s + HALVES * (one ? b : b + 1) + h};
+            struct half32 *const to[2] = {half_at(t, slab, HALVES * b + h),
+                                          half_at(t, slab, HALVES * (one ? b : b + 1) + h)};
             prefetch_slab(row + SLAB_ROWS * h, at + 8 * block_bytes(t), 2 * block_bytes(t));
             fill_pair(t, row + SLAB_ROWS * h, first + b, at, one ? at : at + block_bytes(t), to);
         }
 }
 
-INLINE __m512 step512(enum qtype t, __m512 acc, __m512i sum, __m512 dw, __m512 da)
+/* da, sum: scale of an activation block, and times the sum of its codes. */
+INLINE __m512 step512(enum qtype t, __m512 acc, __m512i products, const struct half32 *w, __m512 da, __m512 sum)
 {
-    const __m512 s = _mm512_cvtepi32_ps(sum);
+    const __m512 s = _mm512_cvtepi32_ps(products), dw = _mm512_load_ps(w->d);
     if (t == QT_Q8_0) return _mm512_add_ps(acc, _mm512_mul_ps(s, _mm512_mul_ps(dw, da)));
     if (t == QT_Q4_0) return _mm512_add_ps(acc, _mm512_mul_ps(_mm512_mul_ps(s, dw), da));
-    return _mm512_add_ps(acc, _mm512_mul_ps(_mm512_mul_ps(da, dw), s));
+    const __m512 v = _mm512_mul_ps(_mm512_mul_ps(da, dw), s);
+    if (!has_min(t)) return _mm512_add_ps(acc, v);
+    return _mm512_add_ps(acc, _mm512_add_ps(v, _mm512_mul_ps(_mm512_load_ps(w->min), sum)));
 }
 
 INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, const uint8_t *x, bool start, bool last,
                     float *acc)
 {
-    const struct half32 *s = (const struct half32 *)(const void *)slab;
     __m512 v[QUANT_PANEL][HALVES];
     UNROLL for (int c = 0; c < C; c++) acc_load(acc, c, start, v[c]);
-    for (int b = 0; b < n_blocks; b++, s += HALVES, x += 40 * C) {
+    for (int b = 0; b < n_blocks; b++, x += (has_min(t) ? 44 : 40) * C) {
+        const struct half32 *const s[HALVES] = {half_at(t, slab, HALVES * b), half_at(t, slab, HALVES * b + 1)};
         __m512i sum[QUANT_PANEL][HALVES];
         UNROLL for (int c = 0; c < C; c++) sum[c][0] = sum[c][1] = spread512(x + 4 * (8 * C + c));
         UNROLL for (int j = 0; j < 8; j++)
         {
-            const __m512i w0 = load512(s[0].code[j]), w1 = load512(s[1].code[j]);
+            const __m512i w0 = load512(s[0]->code[j]), w1 = load512(s[1]->code[j]);
             UNROLL for (int c = 0; c < C; c++)
             {
                 const __m512i a = spread512(x + 4 * (j * C + c));
@@ -74,13 +87,13 @@ INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, cons
         {
             const __m512 da = spread_float(x + 4 * (9 * C + c));
             UNROLL for (int h = 0; h < HALVES; h++) v[c][h] =
-                step512(t, v[c][h], sum[c][h], _mm512_load_ps(s[h].d), da);
+                step512(t, v[c][h], sum[c][h], s[h], da, has_min(t) ? spread_float(x + 4 * (10 * C + c)) : da);
         }
     }
     UNROLL for (int c = 0; c < C; c++) acc_store(acc, c, v[c]);
 }
 
-#define SLAB32(name, type)                                                                                             \
+#define SLAB32(name, type, packing, with_min)                                                                          \
     static void name##_fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)              \
     {                                                                                                                  \
         fill(type, row, first, n_blocks, slab);                                                                        \
@@ -88,13 +101,17 @@ INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, cons
     QUANT_MULTIPLY(name##_multiply, columns, type)                                                                     \
     const struct quant_slab slab_##name##_avx512 = {.block = 32,                                                       \
                                                     .from = 3,                                                         \
-                                                    .slab_block = HALVES * sizeof(struct half32),                      \
-                                                    .panel_block = 40,                                                 \
-                                                    .pack = quant_pack_32,                                             \
+                                                    .slab_block = HALVES * HALF_BYTES(with_min),                       \
+                                                    .panel_block = (with_min) ? 44 : 40,                               \
+                                                    .pack = packing,                                                   \
                                                     .fill = name##_fill,                                               \
                                                     .multiply = name##_multiply};
 
-SLAB32(q8_0, QT_Q8_0)
-SLAB32(q4_0, QT_Q4_0)
-SLAB32(mxfp4, QT_MXFP4)
+SLAB32(q8_0, QT_Q8_0, quant_pack_32, false)
+SLAB32(q4_0, QT_Q4_0, quant_pack_32, false)
+SLAB32(mxfp4, QT_MXFP4, quant_pack_32, false)
+SLAB32(q5_0, QT_Q5_0, quant_pack_32, false)
+SLAB32(iq4_nl, QT_IQ4_NL, quant_pack_32, false)
+SLAB32(q4_1, QT_Q4_1, quant_pack_32_sums, true)
+SLAB32(q5_1, QT_Q5_1, quant_pack_32_sums, true)
 #endif

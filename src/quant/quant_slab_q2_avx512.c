@@ -125,6 +125,6 @@ INLINE void fill_half(enum qtype t, const uint8_t *const row[SLAB_ROWS], size_t 
         fill_iq2_xxs(row, at, s);
 }
 
-SLAB256(q2_k, QT_Q2_K, quant_pack_pairs)
-SLAB256(iq2_xxs, QT_IQ2_XXS, quant_pack_high_32)
+SLAB256(q2_k, QT_Q2_K, quant_pack_pairs, 8)
+SLAB256(iq2_xxs, QT_IQ2_XXS, quant_pack_high_32, 8)
 #endif

@@ -1,0 +1,26 @@
+/* AVX-512 slab kernels of Q3_K, TQ1_0, TQ2_0 and the types with code books but IQ2_XXS. Rows are unpacked one by one as
+ * the AVX2 kernels do it, and transposed: table loads are shared by all columns. Spec more-quants 2.3 to 2.6. */
+#ifdef __AVX512VNNI__
+#include "quant/quant_k_codes_avx2.h"
+#include "quant/quant_slab256_avx512.h"
+
+INLINE __m512i codes64(enum qtype t, const uint8_t *b, const struct prep *p, int i)
+{
+    return join256(codes(t, b, p, 2 * i), codes(t, b, p, 2 * i + 1));
+}
+
+INLINE void fill_half(enum qtype t, const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+{
+    fill_by_rows(codes64, t, row, at, s);
+}
+
+SLAB256(q3_k, QT_Q3_K, quant_pack_q3_k, 16)
+SLAB256(tq1_0, QT_TQ1_0, quant_pack_tq, 8)
+SLAB256(tq2_0, QT_TQ2_0, quant_pack_tq, 8)
+SLAB256(iq2_xs, QT_IQ2_XS, quant_pack_iq2_16, 16)
+SLAB256(iq2_s, QT_IQ2_S, quant_pack_iq2_16, 16)
+SLAB256(iq3_xxs, QT_IQ3_XXS, quant_pack_iq3_xxs, 8)
+SLAB256(iq3_s, QT_IQ3_S, quant_pack_iq3_s, 8)
+SLAB256(iq1_s, QT_IQ1_S, quant_pack_iq1_s, 8)
+SLAB256(iq1_m, QT_IQ1_M, quant_pack_iq1_m, 16)
+#endif
