@@ -79,7 +79,7 @@ void census_type_name(struct str *out, uint32_t type)
     if (q)
         str_puts(out, q->name);
     else
-        str_printf(out, "type %" PRIu32, type);
+        str_printf(out, "type %" PRIu32, type & ~(uint32_t)GGUF_FOREIGN);
 }
 
 static void print_sum(const char *name, const struct census_sum *s, uint64_t all)

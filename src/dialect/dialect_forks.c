@@ -27,6 +27,11 @@ static const struct fork_type {
 
 void dialect_fork(uint32_t type, char text[80])
 {
+    if (type & GGUF_FOREIGN) {
+        snprintf(text, 80, "type %u, but not the size of ggml's: another program's layout",
+                 (unsigned)(type & ~GGUF_FOREIGN));
+        return;
+    }
     for (size_t i = 0; i < sizeof fork_types / sizeof *fork_types; i++)
         if (fork_types[i].type == type) {
             snprintf(text, 80, "type %u (%s), which only %s can read", (unsigned)type, fork_types[i].name,

@@ -146,15 +146,22 @@ void dialect_note_keys(struct canonical *c)
 
 /* ---- the report */
 
+static int count_of(const struct canonical *c, uint32_t type)
+{
+    int n = 0;
+    for (uint64_t i = 0; quant_type(type) && i < c->sources.n; i++)
+        n += source_at(c, i)->bound && source_at(c, i)->t->type == type;
+    return n;
+}
+
 static void census(const struct canonical *c, struct str *out)
 {
-    int count[256] = {0};
     const char *between = "types: ";
-    for (uint64_t i = 0; i < c->sources.n; i++)
-        if (source_at(c, i)->bound) count[source_at(c, i)->t->type]++;
-    for (uint32_t type = 0; type < 256; type++) {
-        if (!count[type]) continue;
-        str_printf(out, "%s%s %d", between, quant_type(type)->name, count[type]);
+    for (uint32_t type = 0; type < QT_READINGS_END; type++) {
+        if (type == 256) type = QT_READINGS;
+        const int n = count_of(c, type);
+        if (!n) continue;
+        str_printf(out, "%s%s %d", between, quant_type(type)->name, n);
         between = ", ";
     }
     const double bits = canonical_expert_bits(c);

@@ -40,11 +40,15 @@ struct gguf_kv {
     const uint64_t *str_at; /* string arrays: offset of each element's length field from data */
 };
 
+/* Set in the type of tensors whose number is one of ggml's newer ones, but not their size: another program's layout.
+ * The rest is the number. */
+enum { GGUF_FOREIGN = 0x40000000 };
+
 struct gguf_tensor {
     struct gguf_str name;
     int n_dims;      /* 0..4 */
     uint64_t ne[4];  /* 1 behind n_dims; ne[0] = row length */
-    uint32_t type;   /* number as in the file, may be unknown to quant */
+    uint32_t type;   /* of quant, or a number that quant does not know */
     uint64_t offset; /* absolute, from the start of the file */
     uint64_t bytes;  /* 0 if the type is unknown */
 };

@@ -1,6 +1,7 @@
 /* Shared by reader, values and writer. */
 #ifndef GGUF_GGUF_INTERNAL_H
 #define GGUF_GGUF_INTERNAL_H
+#include "base/pile.h"
 #include "gguf/gguf.h"
 
 enum { GGUF_MAX_KEY = 65535, GGUF_MAX_DIMS = 4, GGUF_DEFAULT_ALIGN = 32 };
@@ -22,6 +23,16 @@ struct gguf_shown gguf_show(const char *p, uint64_t n);
 
 /* What a file without GGUF's magic is, and what to do, where its first bytes tell; else NULL. */
 const char *gguf_what_else(const uint8_t *data, uint64_t n);
+
+/* The part of a file that tensors lie in; bytes: up to the end of the file, which may be too few. */
+struct gguf_data_part {
+    const uint8_t *data;
+    uint64_t bytes, align;
+};
+/* Replaces numbers of types that other programs use too by what they mean in this file: a type of quant (a reading), or
+ * GGUF_FOREIGN with the number. tensors: struct gguf_tensor, measured, offsets from the start of the data. note: a
+ * sentence on it, or "". */
+void gguf_settle_types(const struct pile *tensors, const struct gguf_data_part *d, char note[160]);
 
 /* A tensor has at most GGUF_MAX_DIMS dims. */
 int gguf_dims_check(uint64_t n_dims, struct err *e);

@@ -322,6 +322,16 @@ static uint64_t place_tensors(struct cursor *c, uint64_t align, uint64_t *end)
     return missing;
 }
 
+static void settle_types(struct cursor *c, uint64_t align)
+{
+    uint64_t start;
+    char note[160];
+    if (c->err.code || !u64_align_up(c->at, align, &start) || start > c->g->size) return;
+    const struct gguf_data_part d = {c->g->data + start, c->g->size - start, align};
+    gguf_settle_types(&c->g->tensor, &d, note);
+    if (note[0] && !c->g->warning[0]) snprintf(c->g->warning, sizeof c->g->warning, "%s", note);
+}
+
 static void check_inside(struct cursor *c, uint64_t align)
 {
     uint64_t end;
@@ -399,6 +409,7 @@ static int parse(struct gguf *g, struct err *e)
     if (!c.err.code) read_metadata(&c);
     const uint64_t align = read_alignment(&c);
     read_tensors(&c, align);
+    settle_types(&c, align);
     check_inside(&c, align);
     check_overlap(&c);
     if (gguf_damaged(g, e)) return ERR_IO;

@@ -75,10 +75,11 @@ static int check_siblings(const struct shard_name *name, struct err *e)
         number = i;
     }
     if (missing == 1)
-        err_set(e, ERR_IO, "%s: shard %d of %d is missing; get it into the same folder", str_c(&first), number, name->n);
+        err_set(e, ERR_IO, "%s: shard %d of %d is missing; get it into the same folder", str_c(&first), number,
+                name->n);
     else if (missing)
-        err_set(e, ERR_IO, "%s: shard %d of %d is missing, and so %s %d other%s; get them into the same folder", str_c(&first), number, name->n,
-                missing == 2 ? "is" : "are", missing - 1, missing == 2 ? "" : "s");
+        err_set(e, ERR_IO, "%s: shard %d of %d is missing, and so %s %d other%s; get them into the same folder",
+                str_c(&first), number, name->n, missing == 2 ? "is" : "are", missing - 1, missing == 2 ? "" : "s");
     str_free(&path);
     str_free(&first);
     return missing ? ERR_IO : 0;
