@@ -283,19 +283,25 @@ static void make_early(struct form_file *f)
     set_text(f, "general.architecture", "deepseek-v4");
 }
 
-static void make_fused(struct form_file *f)
+static void fuse_experts(struct form_file *f)
 {
-    make_lc(f);
     for (int l = 0; l < f->L; l++) {
         char gate[96], up[96];
         snprintf(gate, sizeof gate, "blk.%d.ffn_gate_exps.weight", l);
         snprintf(up, sizeof up, "blk.%d.ffn_up_exps.weight", l);
         struct tensor *g = find_tensor(f, gate), *u = find_tensor(f, up);
+        if (g->type != u->type) continue;
         g->b = u->a;
         g->ne[1] *= 2;
         snprintf(g->name, sizeof g->name, "blk.%d.ffn_gate_up_exps.weight", l);
         u->name[0] = 0;
     }
+}
+
+static void make_fused(struct form_file *f)
+{
+    make_lc(f);
+    fuse_experts(f);
 }
 
 /* The draft's block is a copy of the last one without what only long context needs, plus its own ends. */
@@ -337,6 +343,93 @@ static void make_hole(struct form_file *f)
     find_tensor(f, "blk.2.attn_q_b.weight")->name[0] = 0;
 }
 
+/* ---- Qwen3.8 */
+
+static bool begins(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Kinds of blocks and ratios by block; the draft's has none. */
+static void set_kinds(struct form_file *f)
+{
+    const uint64_t n = (uint64_t)f->L;
+    uint8_t *recurrent = set_data(put(f, "qwen4exp.attention.recurrent_layers"), GGUF_ARRAY, GGUF_BOOL, n, 1);
+    uint64_t q = 0;
+    const struct record *r = find(f, "qwen4exp.attention.compress_ratios");
+    for (uint64_t i = 0, v; r && i < r->kv.count; i++)
+        if (gguf_u64(&r->kv, i, &v, NULL) == 0 && v) q = v;
+    int32_t *ratio = mem_alloc((size_t)n * sizeof *ratio);
+    for (uint64_t l = 0; l < n; l++) {
+        char name[96];
+        snprintf(name, sizeof name, "blk.%d.ssm_a", (int)l);
+        recurrent[l] = find_tensor(f, name) != NULL;
+        snprintf(name, sizeof name, "blk.%d.nextn.enorm.weight", (int)l);
+        ratio[l] = recurrent[l] || find_tensor(f, name) ? 0 : (int32_t)q;
+    }
+    memcpy(set_data(put(f, "qwen4exp.attention.compress_ratios"), GGUF_ARRAY, GGUF_I32, n, 4), ratio, (size_t)n * 4);
+    mem_free(ratio);
+}
+
+static void make_qwen_lc(struct form_file *f)
+{
+    const uint64_t E = get_u32(f, "qwen4exp.embedding_length");
+    drop(f, "qwen4exp.vocab_size");
+    drop(f, "qwen4exp.full_attention_interval");
+    drop(f, "qwen4exp.ple.row_dimension");
+    drop(f, "qwen4exp.ple.row_count");
+    drop(f, "qwen4exp.ple.image_token_id");
+    set_kinds(f);
+    for (int i = 0; i < f->n_tensors; i++) {
+        struct tensor *t = &f->tensor[i];
+        const bool rows = strstr(t->name, "_norm.weight") || strstr(t->name, "ple_norm_");
+        if (rows && t->n_dims == 1 && t->ne[0] > E && t->ne[0] % E == 0)
+            t->n_dims = 2, t->ne[1] = t->ne[0] / E, t->ne[0] = E;
+        if (strstr(t->name, "ffn_gate_inp_shexp") && t->n_dims == 1) t->n_dims = 2;
+    }
+}
+
+static void make_qwen_bare(struct form_file *f)
+{
+    static const char *const kept[] = {
+        "ple.layer_multipliers", "ple.head_vocab_sizes", "ple.eos_token_id",     "rope.",
+        "context_length",        "expert_used_count",    "attention.layer_norm", "attention.indexer.top_k"};
+    make_qwen_lc(f);
+    for (int i = 0; i < f->n_records; i++) {
+        bool keep = !begins(f->record[i].key, "qwen4exp.");
+        for (size_t k = 0; k < sizeof kept / sizeof *kept && !keep; k++) keep = begins(f->record[i].key + 9, kept[k]);
+        if (!keep) f->record[i].key[0] = 0;
+    }
+}
+
+static void make_qwen_fused(struct form_file *f)
+{
+    make_qwen_lc(f);
+    fuse_experts(f);
+}
+
+static bool is_of_table(const char *key)
+{
+    return begins(key, "qwen4exp.ple.") || strcmp(key, "qwen4exp.embedding_length_per_layer_input") == 0;
+}
+
+static void make_qwen_rest(struct form_file *f)
+{
+    make_qwen_lc(f);
+    for (int i = 0; i < f->n_records; i++)
+        if (is_of_table(f->record[i].key)) f->record[i].key[0] = 0;
+    find_tensor(f, "per_layer_token_embd.weight")->name[0] = 0;
+}
+
+static void make_qwen_table(struct form_file *f)
+{
+    for (int i = 0; i < f->n_records; i++)
+        if (!is_of_table(f->record[i].key) && strcmp(f->record[i].key, "general.architecture") != 0)
+            f->record[i].key[0] = 0;
+    for (int i = 0; i < f->n_tensors; i++)
+        if (strcmp(f->tensor[i].name, "per_layer_token_embd.weight") != 0) f->tensor[i].name[0] = 0;
+}
+
 static const struct {
     const char *name;
     void (*make)(struct form_file *f);
@@ -349,6 +442,11 @@ static const struct {
     [FORM_FUSED] = {"fused", make_fused},
     [FORM_MERGED] = {"merged", make_merged},
     [FORM_HOLE] = {"refuse-hole", make_hole},
+    [FORM_QWEN_LC] = {"qwen lc", make_qwen_lc},
+    [FORM_QWEN_BARE] = {"qwen bare", make_qwen_bare},
+    [FORM_QWEN_FUSED] = {"qwen fused", make_qwen_fused},
+    [FORM_QWEN_REST] = {"qwen without table", make_qwen_rest},
+    [FORM_QWEN_TABLE] = {"qwen table", make_qwen_table},
 };
 
 const char *dialect_form_name(enum dialect_form form)
@@ -374,7 +472,7 @@ static void load(struct form_file *f)
         to->type = t->type, to->n_dims = t->n_dims, to->a = gguf_data(f->source) + t->offset;
         memcpy(to->ne, t->ne, sizeof to->ne);
     }
-    f->L = (int)get_u32(f, "deepseek4.block_count");
+    f->L = (int)get_u32(f, find(f, "deepseek4.block_count") ? "deepseek4.block_count" : "qwen4exp.block_count");
 }
 
 static void write_tensor(struct gguf_writer *w, const struct tensor *t)
@@ -508,6 +606,13 @@ static void edit_tensor(struct tensor *t, const struct form_edit *x)
         for (uint64_t i = 0; i < count; i++) memcpy(data + 8 * i, t->a + 4 * i, 4);
         t->a = data;
         t->type = QT_I64;
+        mem_free(old);
+        break;
+    case EDIT_VALUES:
+        t->own = data = mem_alloc((size_t)count * sizeof(float));
+        quant_type(t->type)->decode(t->a, (float *)(void *)data, (int64_t)count);
+        t->a = data;
+        t->type = QT_F32;
         mem_free(old);
         break;
     default:

@@ -1,4 +1,4 @@
-/* Writes a DeepSeek V4 file of synth_model again in the forms of other makers (spec dialects 6, 11): the same model
+/* Writes a canonical file again in the forms of other makers (spec dialects 6, 10, 11): the same model
  * under other names, with other keys, in another layout. What a form is, is written here apart from the tables of the
  * loader. */
 #ifndef DIALECT_FORMS_H
@@ -15,6 +15,12 @@ enum dialect_form {
     FORM_FUSED,  /* gate and up of the experts in one tensor */
     FORM_MERGED, /* with the block of a draft behind the trunk */
     FORM_HOLE,   /* a tensor is missing: to be refused */
+    /* of Qwen3.8 */
+    FORM_QWEN_LC,    /* llama.cpp: kinds of blocks by keys, ratios by block, 0 for the draft's; norms as rows */
+    FORM_QWEN_BARE,  /* the same without every key that can be rebuilt */
+    FORM_QWEN_FUSED, /* gate and up of the experts in one tensor */
+    FORM_QWEN_REST,  /* without the n-gram table and its keys, */
+    FORM_QWEN_TABLE, /* which are in this file of their own */
     FORM_COUNT
 };
 
@@ -43,6 +49,7 @@ struct form_edit {
         EDIT_NE,         /* dimension `index` of the tensor = number; its data stays if it is long enough, else zeros */
         EDIT_POKE,       /* the tensor's four bytes number `index` = number */
         EDIT_I64,        /* a tensor of I32 as I64 */
+        EDIT_VALUES,     /* a tensor as F32, with the values that its type stands for */
     } kind;
     const char *name; /* of the key or tensor, as in the file */
     int64_t number;
