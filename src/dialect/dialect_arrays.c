@@ -6,10 +6,11 @@
 
 enum { MOST_ENTRIES = 65536 };
 
-static int read_one(const struct canonical *c, const struct array_row *row, struct array *a, struct err *e)
+static int read_one(struct canonical *c, const struct array_row *row, struct array *a, struct err *e)
 {
     char kind[32];
     a->kv = dialect_key(c, row->name);
+    if (!a->kv && row->optional) dialect_note(c, NOTE_DEFAULT, "%s none", row->name);
     if (!a->kv && (row->optional || row->sum_of)) return 0;
     if (!a->kv)
         return err_set(e, ERR_MODEL, "%s.%s is missing and cannot be derived%s", c->family->short_name, row->name,
