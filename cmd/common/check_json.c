@@ -84,7 +84,7 @@ static void census_member(struct str *out, const struct check *c)
                    n++ ? "," : "", file_census_name((enum census_group)g), s->n, s->bytes);
         for (int i = 0; i < s->n_types; i++) {
             struct str type = {0};
-            census_type_name(&type, s->types[i].type);
+            census_type_name(&type, s, i);
             str_printf(out, "%s\"%s\": %" PRIu64, i ? ", " : "", str_c(&type), s->types[i].n);
             str_free(&type);
         }

@@ -37,12 +37,12 @@ static enum census_group group_of(const char *name, int n_layers)
     return !strncmp(name, "output", 6) || !strncmp(name, "hc_head", 7) ? CENSUS_HEAD : CENSUS_OTHER;
 }
 
-static void add_type(struct census_sum *s, uint32_t type, uint64_t n)
+static void add_type(struct census_sum *s, uint32_t type, bool known, uint64_t n)
 {
     int i = 0;
-    while (i < s->n_types && s->types[i].type != type) i++;
+    while (i < s->n_types && (s->types[i].type != type || s->types[i].known != known)) i++;
     if (i == CENSUS_MOST_TYPES) return;
-    if (i == s->n_types) s->types[s->n_types++].type = type;
+    if (i == s->n_types) s->types[s->n_types].type = type, s->types[s->n_types++].known = known;
     s->types[i].n += n;
 }
 
@@ -51,7 +51,7 @@ static void add_tensor(struct census_sum *s, const struct gguf_tensor *t)
     s->n++;
     s->bytes += t->bytes;
     s->n_unknown += !quant_type(t->type);
-    add_type(s, t->type, 1);
+    add_type(s, quant_type(t->type) ? t->type : t->number, quant_type(t->type) != NULL, 1);
 }
 
 void file_census_take(struct file_census *c, const struct gguf_set *set, int n_layers)
@@ -73,13 +73,13 @@ void file_census_take(struct file_census *c, const struct gguf_set *set, int n_l
 
 /* ---- the table */
 
-void census_type_name(struct str *out, uint32_t type)
+void census_type_name(struct str *out, const struct census_sum *s, int i)
 {
-    const struct quant_type *q = quant_type(type);
-    if (q)
-        str_puts(out, q->name);
+    const uint32_t type = s->types[i].type;
+    if (s->types[i].known)
+        str_puts(out, quant_type(type)->name);
     else
-        str_printf(out, "type %" PRIu32, type & ~(uint32_t)GGUF_FOREIGN);
+        str_printf(out, "type %" PRIu32, type);
 }
 
 static void print_sum(const char *name, const struct census_sum *s, uint64_t all)
@@ -87,7 +87,7 @@ static void print_sum(const char *name, const struct census_sum *s, uint64_t all
     struct str types = {0};
     for (int i = 0; i < s->n_types; i++) {
         str_puts(&types, i ? ", " : "");
-        census_type_name(&types, s->types[i].type);
+        census_type_name(&types, s, i);
         str_printf(&types, " %" PRIu64, s->types[i].n);
     }
     printf("%-16s%9" PRIu64 "%17" PRIu64 "%10.3f GB%7.1f %%  %s\n", name, s->n, s->bytes, (double)s->bytes * 1e-9,

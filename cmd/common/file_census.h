@@ -20,7 +20,8 @@ struct census_sum {
     uint64_t n, bytes, n_unknown; /* unknown: tensors whose size the reader does not know */
     int n_types;
     struct {
-        uint32_t type; /* number as in the file */
+        uint32_t type; /* of quant, or the number in the file */
+        bool known;    /* of quant */
         uint64_t n;
     } types[CENSUS_MOST_TYPES];
 };
@@ -39,6 +40,6 @@ void file_census_print(const struct file_census *c);
 
 struct str;
 /* "Q8_0", or "type 139". */
-void census_type_name(struct str *out, uint32_t type);
+void census_type_name(struct str *out, const struct census_sum *s, int i);
 
 #endif

@@ -87,7 +87,7 @@ static void print_tensor(const struct gguf_tensor *t)
     const struct quant_type *type = quant_type(t->type);
     char unknown[24], shape[96];
     size_t n = 0;
-    snprintf(unknown, sizeof unknown, "type %u", (unsigned)(t->type & ~(uint32_t)GGUF_FOREIGN));
+    snprintf(unknown, sizeof unknown, "type %u", (unsigned)t->number);
     shape[0] = 0;
     for (int i = 0; i < t->n_dims; i++)
         n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%" PRIu64, i ? ", " : "", t->ne[i]);

@@ -43,7 +43,7 @@ static bool type_is_usable(const struct source *s, const struct tensor_row *row,
     const uint32_t type = s->t->type;
     const struct quant_type *q = quant_type(type);
     char fork[80];
-    dialect_fork(type, fork);
+    dialect_fork(s->t->number, fork);
     if (!q)
         problem(p, "%s has %s; use a file with types of GGUF's own list, such as Q8_0, Q4_K or Q2_K", s->name, fork);
     else if ((row->flags & TENSOR_IDS) && type != QT_I32 && type != QT_I64)

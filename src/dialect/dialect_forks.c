@@ -2,6 +2,7 @@
  * decoded: rows are interleaved, weights are rotated, or the layout is not known. */
 #include <stdio.h>
 #include "dialect/dialect_internal.h"
+#include "quant/quant.h"
 
 #define IK     "ik_llama.cpp"
 #define UD     "unsloth's llama.cpp"
@@ -27,9 +28,8 @@ static const struct fork_type {
 
 void dialect_fork(uint32_t type, char text[80])
 {
-    if (type & GGUF_FOREIGN) {
-        snprintf(text, 80, "type %u, but not the size of ggml's: another program's layout",
-                 (unsigned)(type & ~GGUF_FOREIGN));
+    if (quant_type(type) || type == 43) {
+        snprintf(text, 80, "type %u, but not the size of ggml's: another program's layout", (unsigned)type);
         return;
     }
     for (size_t i = 0; i < sizeof fork_types / sizeof *fork_types; i++)

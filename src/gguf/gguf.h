@@ -40,15 +40,16 @@ struct gguf_kv {
     const uint64_t *str_at; /* string arrays: offset of each element's length field from data */
 };
 
-/* Set in the type of tensors whose number is one of ggml's newer ones, but not their size: another program's layout.
- * The rest is the number. */
-enum { GGUF_FOREIGN = 0x40000000 };
+/* The type of tensors whose number is none of ggml's, or one of ggml's newer ones with tensors of another size: another
+ * program's layout. */
+#define GGUF_NO_TYPE UINT32_MAX
 
 struct gguf_tensor {
     struct gguf_str name;
     int n_dims;      /* 0..4 */
     uint64_t ne[4];  /* 1 behind n_dims; ne[0] = row length */
-    uint32_t type;   /* of quant, or a number that quant does not know */
+    uint32_t number; /* of the type, as in the file */
+    uint32_t type;   /* what it means: of quant, or a number that quant does not know, or GGUF_NO_TYPE */
     uint64_t offset; /* absolute, from the start of the file */
     uint64_t bytes;  /* 0 if the type is unknown */
 };

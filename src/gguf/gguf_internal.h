@@ -30,7 +30,7 @@ struct gguf_data_part {
     uint64_t bytes, align;
 };
 /* Replaces numbers of types that other programs use too by what they mean in this file: a type of quant (a reading), or
- * GGUF_FOREIGN with the number. tensors: struct gguf_tensor, measured, offsets from the start of the data. note: a
+ * GGUF_NO_TYPE. tensors: struct gguf_tensor, measured, offsets from the start of the data. note: a
  * sentence on it, or "". */
 void gguf_settle_types(const struct pile *tensors, const struct gguf_data_part *d, char note[160]);
 

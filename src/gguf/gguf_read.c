@@ -13,6 +13,7 @@
 #include "base/pile.h"
 #include "base/strmap.h"
 #include "gguf/gguf_internal.h"
+#include "quant/quant.h"
 
 /* Smallest records: key or name length + 1 byte of key, type + 1 byte of value; n_dims, type, offset. */
 enum { HEADER_BYTES = 24, MIN_KV_BYTES = 8 + 1 + 4 + 1, MIN_TENSOR_BYTES = 8 + 4 + 4 + 8 };
@@ -263,7 +264,8 @@ static void read_tensor(struct cursor *c, struct gguf_tensor *t, uint64_t align)
     if (!c->err.code && gguf_dims_check(n_dims, &c->err)) return;
     t->n_dims = (int)n_dims;
     for (int d = 0; d < t->n_dims; d++) t->ne[d] = take_number(c, 8, "dims");
-    t->type = (uint32_t)take_number(c, 4, "type");
+    t->number = (uint32_t)take_number(c, 4, "type");
+    t->type = t->number < QT_READINGS ? t->number : GGUF_NO_TYPE;
     t->offset = take_number(c, 8, "offset");
     if (c->err.code || gguf_tensor_measure(t, &c->err)) return;
     if (t->offset & (align - 1))

@@ -94,7 +94,7 @@ static void read_as(const struct place *p, uint64_t n, uint32_t id, const struct
         struct gguf_tensor *t = p[i].t;
         if (t->type != id) continue;
         t->bytes = r ? size_of(r, t) : 0;
-        t->type = t->bytes ? type : GGUF_FOREIGN | id;
+        t->type = t->bytes ? type : GGUF_NO_TYPE;
     }
 }
 
