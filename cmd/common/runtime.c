@@ -32,7 +32,7 @@ static void take_threads(struct args *a, const char *word, void *target)
 }
 
 static const struct option options[] = {
-    {"-m", "--model", "FILE", "the model, a GGUF file; of a split one any part; again: its second file",
+    {"-m", "--model", "FILE", "the model, a GGUF file; of a split one any part; again: its second file, or its draft",
      OPTION_LIST(struct runtime_options, model, n_models)},
     {"-c", "--ctx", "N", "context in tokens (default: 32768, or the model's if that is less)",
      OPTION_INT(struct runtime_options, ctx, DS4_CTX_MIN, INT_MAX)},

@@ -58,16 +58,18 @@ static bool type_is_usable(const struct source *s, const struct tensor_row *row,
 
 /* ---- views */
 
-/* Strides are those of the file's tensor: half of a split one keeps the distance of whole experts. */
+/* Strides are those of the file's tensor: a part of a split one keeps the distance of whole experts. */
 static void make_view(const struct canonical *c, struct source *s, const int64_t want[4])
 {
     const struct gguf_tensor *t = s->t;
     const uint64_t row = quant_row_bytes(t->type, (int64_t)t->ne[0]);
-    const uint64_t skip = s->part == 1 ? (uint64_t)want[1] * row : 0;
+    int64_t before, all;
+    dialect_shape_parts(c, s, want, &before, &all);
+    const uint64_t skip = (uint64_t)before * row;
     s->view = (struct tensor_view){.type = t->type, .file = s->file, .offset = t->offset + skip};
     memcpy(s->view.ne, want, sizeof s->view.ne);
     s->view.stride[1] = row;
-    s->view.stride[2] = row * (uint64_t)(s->part >= 0 ? 2 * want[1] : want[1]);
+    s->view.stride[2] = row * (uint64_t)all;
     s->view.stride[3] = s->view.stride[2] * (uint64_t)want[2];
     s->view.data = gguf_data(c->files[s->file]) + s->view.offset;
 }
@@ -211,13 +213,14 @@ static void missing(const struct tensor_row *row, int layer, struct problems *p)
     str_free(&also);
 }
 
-static void misshapen(const struct source *s, const int64_t want[4], struct problems *p)
+static void misshapen(const struct canonical *c, const struct source *s, const int64_t want[4], struct problems *p)
 {
     char have_text[96], want_text[96];
-    int64_t have[4];
+    int64_t have[4], before, all;
+    dialect_shape_parts(c, s, want, &before, &all);
     for (int i = 0; i < 4; i++) have[i] = (int64_t)s->t->ne[i];
     dialect_shape_text(have_text, have);
-    int64_t whole[4] = {want[0], s->part >= 0 ? 2 * want[1] : want[1], want[2], want[3]};
+    int64_t whole[4] = {want[0], all, want[2], want[3]};
     dialect_shape_text(want_text, whole);
     problem(p, "%.*s is %s, expected %s", (int)s->t->name.n, s->t->name.p, have_text, want_text);
 }
@@ -233,8 +236,8 @@ static void bind_one(struct canonical *c, const struct tensor_row *row, int laye
     }
     dialect_shape(c, row, layer, want);
     if (!type_is_usable(s, row, p)) return;
-    if (!dialect_shape_fits(s, want, row->flags)) {
-        misshapen(s, want, p);
+    if (!dialect_shape_fits(c, s, want, row->flags)) {
+        misshapen(c, s, want, p);
         return;
     }
     if (quant_row_bytes(s->t->type, want[0]) == 0) {

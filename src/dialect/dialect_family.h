@@ -47,9 +47,12 @@ struct tensor_row {
     const char *suffix; /* NULL: ".weight" */
 };
 
-/* One tensor that holds two, the first half of its rows (of each expert's) and the second (spec 4 T3). */
+/* One tensor that holds several, one behind the other in its rows (of each expert's; spec 4 T3). */
 struct tensor_split {
-    const char *stem, *part[2];
+    const char *stem;
+    const char *part[3];
+    bool even;          /* parts have as many rows each: the whole tells how many */
+    const char *beside; /* only in blocks that have this tensor; NULL: in all */
 };
 
 /* A name in shapes: the value of a key, or a function. */

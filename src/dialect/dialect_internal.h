@@ -16,7 +16,8 @@ struct source {
     int file;
     int row;   /* of the family's tensor table */
     int layer; /* -1: not of a block */
-    int part;  /* -1: whole; 0, 1: half of a split tensor */
+    int part;  /* -1: whole; else which part of a split tensor */
+    const struct tensor_split *split;
     bool bound;
     struct tensor_view view;
     void *copy; /* owned; what view.data points into, if not the file */
@@ -56,7 +57,7 @@ struct canonical {
     const struct gguf_kv *tokens, *merges;
 
     struct pile notes[NOTE_COUNT]; /* struct note */
-    int n_renamed, n_split;
+    int n_renamed, split_kinds; /* bits 1 << index of the family's splits */
 };
 
 struct note {
@@ -88,6 +89,8 @@ const char *dialect_table_advice(const struct canonical *c);
 /* dialect_names.c */
 int dialect_map_names(struct canonical *c, struct err *e);
 const struct source *dialect_find(const struct canonical *c, int layer, const char *stem);
+/* The row of a stem that the table has. */
+int dialect_row(const struct family_table *f, const char *stem);
 /* "blk.3.attn_kv.weight" of a row. */
 void dialect_name(char name[DIALECT_NAME], const struct tensor_row *row, int layer);
 /* " (also looked for a, b)" or nothing. */
@@ -110,7 +113,10 @@ const struct gguf_kv *dialect_key(const struct canonical *c, const char *name);
 
 /* dialect_shape.c: expected shape of a row at a layer; how a tensor's shape compares with it. */
 int dialect_shape(const struct canonical *c, const struct tensor_row *row, int layer, int64_t ne[4]);
-bool dialect_shape_fits(const struct source *s, const int64_t want[4], int flags);
+bool dialect_shape_fits(const struct canonical *c, const struct source *s, const int64_t want[4], int flags);
+/* Rows of a split tensor in front of the source's part, and in all; of a whole one 0 and want[1]. */
+void dialect_shape_parts(const struct canonical *c, const struct source *s, const int64_t want[4], int64_t *before,
+                         int64_t *all);
 void dialect_shape_text(char text[96], const int64_t ne[4]);
 
 /* dialect_scan.c: first row of a tensor in which a scale or plain float is NaN or infinite, as far as is looked;

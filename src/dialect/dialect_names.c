@@ -6,25 +6,17 @@
 #include <string.h>
 #include "base/mem.h"
 
-/* Stem in a file -> what it is. Splits are numbered behind the rows of the table. */
-struct stems {
-    struct strmap *map;
-    int n_rows;
-};
-
-static int stems_make(const struct family_table *f, struct stems *s, struct err *e)
+/* Stem in a file -> row of the table. */
+static int stems_make(const struct family_table *f, struct strmap **map, struct err *e)
 {
-    s->n_rows = f->n_tensors;
-    s->map = strmap_new((size_t)f->n_tensors * 3);
-    int rc = s->map ? 0 : ERR_MEMORY;
+    *map = strmap_new((size_t)f->n_tensors * 3);
+    int rc = *map ? 0 : ERR_MEMORY;
     for (int i = 0; i < f->n_tensors && rc >= 0; i++) {
         const struct tensor_row *row = &f->tensors[i];
-        rc = strmap_put(s->map, row->stem, strlen(row->stem), (uint64_t)i);
+        rc = strmap_put(*map, row->stem, strlen(row->stem), (uint64_t)i);
         for (size_t a = 0; a < sizeof row->also / sizeof *row->also && row->also[a].stem && rc >= 0; a++)
-            rc = strmap_put(s->map, row->also[a].stem, strlen(row->also[a].stem), (uint64_t)i);
+            rc = strmap_put(*map, row->also[a].stem, strlen(row->also[a].stem), (uint64_t)i);
     }
-    for (int i = 0; i < f->n_splits && rc >= 0; i++)
-        rc = strmap_put(s->map, f->splits[i].stem, strlen(f->splits[i].stem), (uint64_t)(f->n_tensors + i));
     return rc < 0 ? err_set(e, ERR_MEMORY, "no memory for the names of tensors") : 0;
 }
 
@@ -60,7 +52,7 @@ void dialect_also(struct str *out, const struct tensor_row *row, int layer)
     if (row->also[0].stem) str_puts(out, ")");
 }
 
-static int row_index(const struct family_table *f, const char *stem)
+int dialect_row(const struct family_table *f, const char *stem)
 {
     for (int i = 0; i < f->n_tensors; i++)
         if (strcmp(f->tensors[i].stem, stem) == 0) return i;
@@ -69,14 +61,14 @@ static int row_index(const struct family_table *f, const char *stem)
 }
 
 /* The key of by_name is the name without its suffix. */
-static int add_source(struct canonical *c, int file, const struct gguf_tensor *t, int row, int layer, int part,
-                      struct err *e)
+static int add_source(struct canonical *c, int file, const struct gguf_tensor *t, int row, int layer,
+                      const struct tensor_split *split, int part, struct err *e)
 {
     const uint64_t i = c->sources.n;
     struct source *s = pile_add(&c->sources);
     if (!s) return err_set(e, ERR_MEMORY, "no memory for the names of tensors");
     const struct tensor_row *r = &c->family->tensors[row];
-    *s = (struct source){.t = t, .file = file, .row = row, .layer = layer, .part = part};
+    *s = (struct source){.t = t, .file = file, .row = row, .layer = layer, .part = part, .split = split};
     dialect_name(s->name, r, layer);
     const int rc = strmap_put(c->by_name, s->name, strlen(s->name) - strlen(suffix_of(r)), i);
     if (rc < 0) return err_set(e, ERR_MEMORY, "no memory for the names of tensors");
@@ -96,30 +88,80 @@ static void note_rename(struct canonical *c, const struct source *s)
     if (c->n_renamed++ < 3) dialect_note(c, NOTE_RENAMED, "%.*s -> %s", (int)s->t->name.n, s->t->name.p, s->name);
 }
 
-static int map_split(struct canonical *c, int file, const struct gguf_tensor *t, int split, int layer, struct err *e)
+static bool has_beside(const struct canonical *c, const struct tensor_split *split, int64_t block)
 {
-    const struct tensor_split *sp = &c->family->splits[split];
-    if (c->n_split++ == 0) dialect_note(c, NOTE_SPLIT, "%s -> %s, %s", sp->stem, sp->part[0], sp->part[1]);
-    for (int part = 0; part < 2; part++) {
-        const int rc = add_source(c, file, t, row_index(c->family, sp->part[part]), layer, part, e);
-        if (rc) return rc;
-    }
-    return 0;
+    char name[DIALECT_NAME];
+    if (!split->beside) return true;
+    dialect_name(name, &c->family->tensors[dialect_row(c->family, split->beside)], (int)block);
+    return gguf_set_tensor_find(c->set, name, strlen(name)) ||
+           gguf_set_tensor_find(c->set, name, strlen(name) - strlen(".weight"));
 }
 
-static int map_one(struct canonical *c, const struct stems *stems, int file, const struct gguf_tensor *t, struct err *e)
+static const struct tensor_split *split_of(const struct canonical *c, const struct gguf_str *stem, int64_t block)
+{
+    for (int i = 0; i < c->family->n_splits; i++)
+        if (dialect_is(stem, c->family->splits[i].stem) && has_beside(c, &c->family->splits[i], block))
+            return &c->family->splits[i];
+    return NULL;
+}
+
+static int map_split(struct canonical *c, int file, const struct gguf_tensor *t, const struct tensor_split *split,
+                     int layer, struct err *e)
+{
+    const int kind = 1 << (split - c->family->splits);
+    const char *const third = split->part[2];
+    int rc = 0;
+    if (!(c->split_kinds & kind))
+        dialect_note(c, NOTE_SPLIT, "%s -> %s, %s%s%s", split->stem, split->part[0], split->part[1], third ? ", " : "",
+                     third ? third : "");
+    c->split_kinds |= kind;
+    for (int part = 0; part < 3 && split->part[part] && rc == 0; part++)
+        rc = add_source(c, file, t, dialect_row(c->family, split->part[part]), layer, split, part, e);
+    return rc;
+}
+
+static int map_one(struct canonical *c, const struct strmap *stems, int file, const struct gguf_tensor *t,
+                   struct err *e)
 {
     struct gguf_str stem = t->name;
     const int64_t block = dialect_block(&t->name, &stem);
     const bool weight = cut_suffix(&stem, ".weight"), bias = !weight && cut_suffix(&stem, ".bias");
+    const struct tensor_split *const split = bias || block < 0 ? NULL : split_of(c, &stem, block);
     uint64_t at;
-    if (!strmap_get(stems->map, stem.p, (size_t)stem.n, &at)) return 0;
-    if ((int)at >= stems->n_rows) return bias ? 0 : map_split(c, file, t, (int)at - stems->n_rows, (int)block, e);
+    if (split) return map_split(c, file, t, split, (int)block, e);
+    if (!strmap_get(stems, stem.p, (size_t)stem.n, &at)) return 0;
     const struct tensor_row *row = &c->family->tensors[at];
     if ((row->scope == SCOPE_BLOCK) != (block >= 0) || (bias && !row->suffix)) return 0;
-    const int rc = add_source(c, file, t, (int)at, (int)block, -1, e);
+    const int rc = add_source(c, file, t, (int)at, (int)block, NULL, -1, e);
     if (rc == 0 && block < c->n_layers) note_rename(c, source_at(c, c->sources.n - 1));
     return rc;
+}
+
+/* The mixer of a draft's head may be named like a model's, in a file that is the draft alone (spec dialects 11). */
+static int map_draft_mixer(struct canonical *c, int file, const struct gguf_tensor *t, struct err *e)
+{
+    static const char *const parts[] = {"norm", "down", "up"};
+    char name[DIALECT_NAME], stem[32];
+    for (int i = 0; i < 3 && c->n_draft > 0; i++) {
+        snprintf(name, sizeof name, "output_hc_%s.weight", parts[i]);
+        if (!dialect_is(&t->name, name)) continue;
+        snprintf(stem, sizeof stem, "nextn.hc_head_%s", parts[i]);
+        const int row = dialect_row(c->family, stem);
+        dialect_name(name, &c->family->tensors[row], c->n_layers);
+        if (gguf_set_tensor_find(c->set, name, strlen(name))) return 0;
+        const int rc = add_source(c, file, t, row, c->n_layers, NULL, -1, e);
+        if (rc == 0) note_rename(c, source_at(c, c->sources.n - 1));
+        return rc;
+    }
+    return 0;
+}
+
+/* What a draft's file has twice counts in the model's. */
+static int map_tensor(struct canonical *c, const struct strmap *stems, int file, const struct gguf_tensor *t,
+                      struct err *e)
+{
+    if (gguf_set_tensor_find(c->set, t->name.p, t->name.n) == t) return map_one(c, stems, file, t, e);
+    return map_draft_mixer(c, file, t, e);
 }
 
 /* A block of the trunk of which nothing is there: said before keys are asked what only its tensors could tell. */
@@ -144,15 +186,15 @@ static int check_blocks(const struct canonical *c, struct err *e)
 
 int dialect_map_names(struct canonical *c, struct err *e)
 {
-    struct stems stems;
+    struct strmap *stems = NULL;
     c->sources.bytes = sizeof(struct source);
     c->by_name = strmap_new(0);
     if (!c->by_name) return err_set(e, ERR_MEMORY, "no memory for the names of tensors");
     int rc = stems_make(c->family, &stems, e);
     for (int f = 0; f < c->n_files && rc == 0; f++)
         for (uint64_t i = 0; i < gguf_n_tensors(c->files[f]) && rc == 0; i++)
-            rc = map_one(c, &stems, f, gguf_tensor_at(c->files[f], i), e);
-    strmap_free(stems.map);
+            rc = map_tensor(c, stems, f, gguf_tensor_at(c->files[f], i), e);
+    strmap_free(stems);
     return rc ? rc : check_blocks(c, e);
 }
 
@@ -172,7 +214,8 @@ int64_t dialect_ne(const struct canonical *c, int layer, const char *stem, int i
     /* A vector may have its length in any dimension. */
     const uint64_t *ne = s->t->ne;
     if (i == 0 && !strchr(c->family->tensors[s->row].shape, ' ')) return (int64_t)(ne[0] * ne[1] * ne[2] * ne[3]);
-    return (int64_t)(i == 1 && s->part >= 0 ? s->t->ne[1] / 2 : s->t->ne[i]);
+    if (i == 1 && s->part >= 0) return s->split->even ? (int64_t)(s->t->ne[1] / 2) : 0;
+    return (int64_t)s->t->ne[i];
 }
 
 bool dialect_has(const struct canonical *c, int layer, const char *stem_prefix)

@@ -309,7 +309,11 @@ static const struct tensor_row tensors[] = {
     {"nextn.hc_head_up", "rho hc*E", BLOCK, MIXER, .when = drafting},
 };
 
-static const struct tensor_split splits[] = {GATE_AND_UP};
+/* Fused projections of attention have the name of the recurrent blocks' own tensor. */
+static const struct tensor_split splits[] = {
+    GATE_AND_UP,
+    {"attn_qkv", {"attn_q", "attn_k", "attn_v"}, false, "attn_q_norm"},
+};
 
 /* ---- relations */
 

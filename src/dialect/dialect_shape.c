@@ -57,13 +57,28 @@ static bool is_vector_of(const int64_t ne[4], int64_t n)
     return others == 0 ? n == 1 : others == 1 && (ne[0] == n || ne[1] == n || ne[2] == n || ne[3] == n);
 }
 
-bool dialect_shape_fits(const struct source *s, const int64_t want[4], int flags)
+void dialect_shape_parts(const struct canonical *c, const struct source *s, const int64_t want[4], int64_t *before,
+                         int64_t *all)
 {
-    int64_t ne[4];
+    *before = 0, *all = want[1];
+    if (s->part < 0) return;
+    *all = 0;
+    for (int i = 0; i < 3 && s->split->part[i]; i++) {
+        int64_t ne[4];
+        dialect_shape(c, &c->family->tensors[dialect_row(c->family, s->split->part[i])], s->layer, ne);
+        if (i < s->part) *before += ne[1];
+        *all += ne[1];
+    }
+}
+
+bool dialect_shape_fits(const struct canonical *c, const struct source *s, const int64_t want[4], int flags)
+{
+    int64_t ne[4], before, all;
     for (int i = 0; i < 4; i++) ne[i] = (int64_t)s->t->ne[i];
+    dialect_shape_parts(c, s, want, &before, &all);
     if (s->part >= 0) {
-        if (ne[1] % 2 != 0) return false;
-        ne[1] /= 2;
+        if (ne[1] != all) return false;
+        ne[1] = want[1];
     }
     const int have_dims = dims_of(ne), want_dims = dims_of(want);
     if (want_dims == 1 && (flags & TENSOR_FOLDED))

@@ -17,10 +17,7 @@
 /* Gate and up of the routed experts as one tensor. */
 #define GATE_AND_UP                                                                                                    \
     {                                                                                                                  \
-        "ffn_gate_up_exps",                                                                                            \
-        {                                                                                                              \
-            "ffn_gate_exps", "ffn_up_exps"                                                                             \
-        }                                                                                                              \
+        "ffn_gate_up_exps", {"ffn_gate_exps", "ffn_up_exps"}, true, NULL                                               \
     }
 
 /* ---- what shapes say: for key_row.derive */

@@ -51,6 +51,20 @@ static bool same_value(const struct gguf_kv *a, const struct gguf_kv *b)
     return true;
 }
 
+/* ---- drafts: they have copies of what the model has, and count blocks differently */
+
+bool gguf_is_draft(const struct gguf *g)
+{
+    bool nextn = false;
+    for (uint64_t i = 0; i < gguf_n_tensors(g); i++) {
+        const struct gguf_str *name = &gguf_tensor_at(g, i)->name;
+        if (name->n < 6 || memcmp(name->p, "blk.", 4)) continue;
+        if (!memcmp(name->p + 4, "0.", 2)) return false;
+        for (uint64_t at = 5; !nextn && at + 7 <= name->n; at++) nextn = !memcmp(name->p + at, ".nextn.", 7);
+    }
+    return nextn;
+}
+
 /* ---- metadata */
 
 static int no_memory(const struct gguf_set *s, struct err *e)
@@ -77,7 +91,7 @@ static int merge_keys(struct gguf_set *s, struct err *e)
     for (int f = 0; f < s->n && rc == 0; f++)
         for (uint64_t i = 0; i < gguf_n_kv(s->file[f]) && rc == 0; i++) {
             const struct gguf_kv *kv = gguf_kv_at(s->file[f], i);
-            if (f && is_of_file(kv)) continue;
+            if (f && (is_of_file(kv) || s->draft[f])) continue;
             const int put = strmap_put(s->keys, kv->key.p, (size_t)kv->key.n, s->n_kv);
             if (put < 0)
                 rc = no_memory(s, e);
@@ -107,6 +121,7 @@ static int merge_tensor(struct gguf_set *s, int f, uint64_t i, struct err *e)
     const int put = strmap_put(s->names, t->name.p, (size_t)t->name.n, (uint64_t)f << FILE_SHIFT | i);
     uint64_t first = 0;
     if (put < 0) return no_memory(s, e);
+    if (put == 0 && s->draft[f]) return 0;
     s->n_tensors++;
     if (put) return 0;
     strmap_get(s->names, t->name.p, (size_t)t->name.n, &first);
@@ -119,7 +134,9 @@ int gguf_set_merge(struct gguf_set *s, struct err *e)
 {
     s->keys = strmap_new(0);
     s->names = strmap_new(0);
-    if (!s->keys || !s->names) return no_memory(s, e);
+    s->draft = mem_try((size_t)s->n * sizeof *s->draft);
+    if (!s->keys || !s->names || !s->draft) return no_memory(s, e);
+    for (int f = 1; f < s->n && !s->is_split; f++) s->draft[f] = gguf_is_draft(s->file[f]);
     int rc = merge_keys(s, e);
     for (int f = 0; f < s->n && rc == 0; f++)
         for (uint64_t i = 0; i < gguf_n_tensors(s->file[f]) && rc == 0; i++) rc = merge_tensor(s, f, i, e);
@@ -133,12 +150,23 @@ static bool is_integer(const struct gguf_kv *kv)
     return kv->elem != GGUF_STRING && kv->elem != GGUF_F32 && kv->elem != GGUF_F64;
 }
 
+/* What a draft of its own counts for itself: blocks, and lists by block. */
+static bool counts_blocks(const struct gguf_kv *kv, const char *prefix)
+{
+    static const char *const names[] = {"block_count", "nextn_predict_layers"};
+    const size_t n = strlen(prefix);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (kv->key.n == n + strlen(names[i]) && !memcmp(kv->key.p + n, names[i], strlen(names[i]))) return true;
+    return kv->type == GGUF_ARRAY;
+}
+
 /* Shapes are integers under the architecture's name. */
 static int check_shapes(const struct gguf *a, const struct gguf *b, const char *prefix, struct err *e)
 {
+    const bool draft = gguf_is_draft(b);
     for (uint64_t i = 0; i < gguf_n_kv(a); i++) {
         const struct gguf_kv *x = gguf_kv_at(a, i), *y = gguf_kv_find_str(b, &x->key);
-        if (!key_begins(x, prefix) || !is_integer(x)) continue;
+        if (!key_begins(x, prefix) || !is_integer(x) || (draft && counts_blocks(x, prefix))) continue;
         if (y && !same_value(x, y))
             return err_set(e, ERR_MODEL, "%s and %s are not of one model: key %.*s differs", gguf_path(a), gguf_path(b),
                            (int)(x->key.n < 200 ? x->key.n : 200), x->key.p);

@@ -258,6 +258,7 @@ void gguf_set_close(struct gguf_set *s)
     strmap_free(s->keys);
     strmap_free(s->names);
     mem_free(s->kv);
+    mem_free(s->draft);
     mem_free(s->file);
     mem_free(s);
 }

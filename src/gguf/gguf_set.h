@@ -1,5 +1,6 @@
 /* File sets (spec dialects 2.1): the files of one model and their merged directory. A set is a single file, a split set
- * of which any shard was named, or a list of files with disjoint tensors and the same model's metadata in each.
+ * of which any shard was named, or a list of files with disjoint tensors and the same model's metadata in each. A later
+ * file of a list may be a draft: its own keys are left aside, and so is what it has twice.
  *
  * Every file keeps its own alignment and data start. Descriptors are closed once a file is mapped, so the limit of open
  * files does not limit the number of shards. */
@@ -30,6 +31,9 @@ const struct gguf_kv *gguf_set_kv_find(const struct gguf_set *s, const char *key
 
 uint64_t gguf_set_n_tensors(const struct gguf_set *s);
 const struct gguf_tensor *gguf_set_tensor_find(const struct gguf_set *s, const char *name, uint64_t n);
+
+/* A draft in a file of its own: blocks with nextn tensors, none of them the first (spec dialects 11). */
+bool gguf_is_draft(const struct gguf *g);
 
 /* Sentences on what is odd about the set but does no harm; NULL behind the last. */
 const char *gguf_set_warning(const struct gguf_set *s, int i);

@@ -11,6 +11,7 @@ struct gguf_set {
     struct gguf **file; /* owned, as is all of this */
     int n;
     bool is_split;
+    bool *draft; /* [n] files of a list that gguf_is_draft */
     const struct gguf_kv **kv;
     uint64_t n_kv, n_tensors;
     struct strmap *keys;  /* to indices of kv */

@@ -2,6 +2,7 @@
  * incomplete draft block is left alone; what cannot be run is refused in one sentence. */
 #include "../support/dialect_forms.h"
 #include "../support/forge.h"
+#include "../support/qwen38_forms.h"
 #include "../support/synth_qwen38.h"
 #include "../support/temp_files.h"
 #include "dialect/canonical.h"
@@ -207,6 +208,7 @@ static const struct {
 } refusals[] = {
     {{KEY_DROP, Q "ple.layer_multipliers"}, "ple.layer_multipliers is missing and cannot be derived"},
     {{KEY_DROP, Q "ple.head_vocab_sizes"}, "ple.head_vocab_sizes is missing and cannot be derived"},
+    {{KEY_DROP, Q "ple.head_offsets"}, "ple.head_offsets is missing and cannot be derived"},
     {{KEY_NUM, Q "ple.head_offsets", .v = 5, .type = GGUF_U32}, "an array of 1 to 65536 numbers is needed"},
     {{KEY_KEEP, Q "ple.head_offsets", .n = 7}, "ple.head_offsets has 7 entries; 8 are needed"},
     {{KEY_LAST, Q "ple.head_vocab_sizes", .v = 0}, "ple.head_vocab_sizes[7] = 0: a head needs rows"},
@@ -235,6 +237,44 @@ static void refused(void **state)
         if (canonical_open(&path, 1, NULL, &c, &e) == 0) fail_msg("refusal %d: opened", (int)i);
         if (!strstr(e.msg, refusals[i].says)) fail_msg("refusal %d: \"%s\"", (int)i, e.msg);
     }
+}
+
+/* Fused projections: how many rows are whose only a key can tell. */
+static void fused_projections(void **state)
+{
+    static const struct {
+        struct forge_edit edit;
+        const char *says;
+    } cases[] = {{{KEY_DROP, Q "attention.head_count"}, "attention.head_count is missing and cannot be derived"},
+                 {{KEY_DROP, Q "attention.head_count_kv"}, "attention.head_count_kv is missing and cannot be derived"},
+                 {{KEY_NUM, Q "attention.head_count", .v = 8, .type = GGUF_U32},
+                  "blk.3.attn_qkv.weight is [64, 384], expected [64, 640]"},
+                 {{T_NAME, "blk.3.attn_qkv.weight", .text = "blk.3.attn_q.weight"}, "blk.3.attn_k.weight is missing"},
+                 {{T_DROP, "blk.3.attn_qkv.weight"}, "blk.3.attn_q.weight is missing"}};
+    char fused[TEMP_PATH];
+    struct err e = {0};
+    struct str report = {0};
+    temp_file(fused);
+    if (qwen38_write_fused(base, fused, &e)) fail_msg("%s", e.msg);
+    struct canonical *a = open_file(base), *b = open_file(fused);
+    same_model(a, b);
+    assert_int_equal(canonical_tensor(b, "blk.3.attn_v.weight")->ne[1], 64);
+    assert_int_equal(canonical_tensor(b, "blk.0.attn_qkv.weight")->ne[1], 160);
+    canonical_report(b, &report);
+    assert_non_null(strstr(str_c(&report), "ffn_gate_up_exps -> ffn_gate_exps, ffn_up_exps"));
+    assert_non_null(strstr(str_c(&report), "attn_qkv -> attn_q, attn_k, attn_v"));
+    str_free(&report);
+    canonical_close(a);
+    canonical_close(b);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct canonical *c;
+        const char *path = edited;
+        e = (struct err){0};
+        forge_write(fused, edited, &cases[i].edit, 1);
+        if (canonical_open(&path, 1, NULL, &c, &e) == 0) fail_msg("case %d: opened", (int)i);
+        if (!strstr(e.msg, cases[i].says)) fail_msg("case %d: \"%s\"", (int)i, e.msg);
+    }
+    temp_remove(fused);
 }
 
 /* What the values of small tensors show is seen when the model is bound. */
@@ -268,8 +308,10 @@ static void refused_when_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tensors_tell), cmocka_unit_test(other_layouts),      cmocka_unit_test(incomplete_draft),
-        cmocka_unit_test(refused),      cmocka_unit_test(refused_when_bound), cmocka_unit_test(draft_with_early_names),
+        cmocka_unit_test(tensors_tell),       cmocka_unit_test(other_layouts),
+        cmocka_unit_test(incomplete_draft),   cmocka_unit_test(refused),
+        cmocka_unit_test(refused_when_bound), cmocka_unit_test(draft_with_early_names),
+        cmocka_unit_test(fused_projections),
     };
     return cmocka_run_group_tests(tests, files_make, files_remove);
 }
