@@ -191,7 +191,7 @@ static const struct key_row keys[] = {
     {"expert_weights_norm", KEY_BOOL, 0, "1", .rule = RULE_QUIET, .constant = {1}},
     {"expert_gating_func", KEY_INT, 0, "1", .rule = RULE_QUIET, .constant = {1}},
     {"ple.layers", KEY_INT, KEY_PER_LAYER, "0..4095", .derive = memory_layer, .from = "ple_key"},
-    {"ple.ngram_size", KEY_INT, 0, "2..8", .derive = gram, .from = "ple.layer_multipliers"},
+    {"ple.ngram_size", KEY_INT, KEY_WINS, "2..8", .derive = gram, .from = "ple.layer_multipliers"},
     {"embedding_length_per_layer_input", KEY_INT, 0, "1..65536", .derive = row_width, .from = "per_layer_token_embd"},
     {"ple.heads_per_ngram", KEY_INT, 0, "1..65536", .derive = heads_per_gram, .from = "per_layer_token_embd"},
     {"ple.conv_kernel", KEY_INT, 0, "1..64", .derive = memory_taps, .from = "ple_conv1d"},
@@ -360,12 +360,12 @@ static int check_blocks(const struct canonical *c, struct err *e)
     return 0;
 }
 
-static int check_list(const struct canonical *c, const char *key, int64_t want, struct err *e)
+static int check_list(const struct canonical *c, const char *key, int64_t want, const char *by, struct err *e)
 {
     int n;
     canonical_array(c, key, &n);
     if (n == want) return 0;
-    return err_set(e, ERR_MODEL, "%s has %d entries; %lld are needed", key, n, (long long)want);
+    return err_set(e, ERR_MODEL, "%s has %d entries; %lld are needed (%s)", key, n, (long long)want, by);
 }
 
 /* Every head's rows lie in the table, and a row index in 32 bits. */
@@ -377,9 +377,11 @@ static int check_heads(const struct canonical *c, struct err *e)
     const uint64_t rows = (uint64_t)table_rows(c, 0);
     for (int h = 0; h < n; h++) {
         if (size[h] == 0) return err_set(e, ERR_MODEL, "ple.head_vocab_sizes[%d] = 0: a head needs rows", h);
-        if (size[h] > UINT32_MAX || off[h] > UINT32_MAX)
-            return err_set(e, ERR_MODEL, "ple.head_offsets[%d] = %llu with %llu rows: rows are counted in 32 bits", h,
-                           (unsigned long long)off[h], (unsigned long long)size[h]);
+        const bool many = size[h] > UINT32_MAX;
+        if (many || off[h] > UINT32_MAX)
+            return err_set(e, ERR_MODEL, "ple.%s[%d] = %llu: rows are counted in 32 bits",
+                           many ? "head_vocab_sizes" : "head_offsets", h,
+                           (unsigned long long)(many ? size[h] : off[h]));
         if (rows && off[h] + size[h] > rows) /* a missing table is said elsewhere */
             return err_set(e, ERR_MODEL,
                            "per_layer_token_embd.weight has %llu rows; head %d of the n-gram hash needs %llu",
@@ -400,9 +402,9 @@ static int check_memory(const struct canonical *c, struct err *e)
         return dialect_refuse_value(c, e, "ple.heads_per_ngram", canonical_int(c, "ple.heads_per_ngram"),
                                     "%lld heads in all, %lld n-gram orders", (long long)Np, (long long)orders);
     if (!canonical_has_file(c)) return 0;
-    rc = check_list(c, "ple.layer_multipliers", orders + 1, e);
-    if (rc == 0) rc = check_list(c, "ple.head_offsets", Np, e);
-    if (rc == 0) rc = check_list(c, "ple.head_vocab_sizes", Np, e);
+    rc = check_list(c, "ple.layer_multipliers", orders + 1, "ple.ngram_size", e);
+    if (rc == 0) rc = check_list(c, "ple.head_offsets", Np, "heads of a row", e);
+    if (rc == 0) rc = check_list(c, "ple.head_vocab_sizes", Np, "heads of a row", e);
     return rc ? rc : check_heads(c, e);
 }
 
