@@ -33,6 +33,12 @@ struct dev_store {
     struct dev_store *of[DEVICES];
 };
 
+struct dev_scan {
+    const struct shadow *owner;
+    struct scan_desc d;
+    struct dev_scan *of[DEVICES];
+};
+
 struct shadow {
     struct dev base;
     struct dev *of[DEVICES];
@@ -61,9 +67,10 @@ static const struct dev_ops *ops_of(struct dev_stream *s, int i)
 
 const char *dev_shadow_name(enum shadow_op op)
 {
-    static const char *const names[] = {"embed",    "rms_norm",  "matmul",    "rope",  "hadamard",
-                                        "select",   "attention", "router",    "moe",   "compress",
-                                        "hc_gates", "hc_reduce", "hc_expand", "gather"};
+    static const char *const names[] = {
+        "embed", "rms_norm",   "matmul",      "rope",        "hadamard",  "select",         "attention", "router",
+        "moe",   "compress",   "hc_gates",    "hc_reduce",   "hc_expand", "gather",         "element",   "decay",
+        "conv",  "delta_scan", "memory_gate", "store_write", "pool",      "attention_heads"};
     return names[op];
 }
 
@@ -77,6 +84,7 @@ const struct shadow_stats *dev_shadow_stats(const struct dev *d, enum shadow_op 
 /* ref gets cpu's values. Quantised and packed rows were made from equal floats already. */
 static void pull(struct dev_stream *s, const struct dev_buf *b, int n)
 {
+    if (!b) return;
     const size_t count = (size_t)n * (size_t)(b->d.groups * b->d.width);
     if (b->d.kind == BUF_FLOAT) {
         double *v = mem_alloc(count * sizeof *v);
@@ -166,7 +174,7 @@ static void ring_settle(struct dev_stream *s, struct dev_ring *const *ring, enum
     }
 }
 
-static void store_settle(struct dev_stream *s, struct dev_store *const *store, int ratio)
+static void store_settle(struct dev_stream *s, struct dev_store *const *store, int ratio, enum shadow_op op)
 {
     struct shadow *sh = shadow_of(s->dev);
     double v[DEVICES][8192];
@@ -178,9 +186,8 @@ static void store_settle(struct dev_stream *s, struct dev_store *const *store, i
                 ops_of(s, k)->store_get(store[g]->of[k], c, 1, bytes);
                 ops_of(s, k)->row_decode(sh->of[k], &store[g]->fmt, bytes, v[k]);
             }
-            sh->stats[SHADOW_COMPRESS].rows++;
-            sh->stats[SHADOW_COMPRESS].worst =
-                fmax(sh->stats[SHADOW_COMPRESS].worst, row_error(v[CPU], v[REF], store[g]->fmt.width, 0));
+            sh->stats[op].rows++;
+            sh->stats[op].worst = fmax(sh->stats[op].worst, row_error(v[CPU], v[REF], store[g]->fmt.width, 0));
             ops_of(s, REF)->row_encode(sh->of[REF], &store[g]->fmt, v[CPU], bytes);
             ops_of(s, REF)->store_put(store[g]->of[REF], c, 1, bytes);
         }
@@ -311,7 +318,7 @@ static void sh_compress(struct dev_stream *s, const struct compress_args *a)
     finish(s);
     ring_settle(s, a->ring_kv, SHADOW_COMPRESS);
     ring_settle(s, a->ring_score, SHADOW_COMPRESS);
-    store_settle(s, a->store, a->ratio);
+    store_settle(s, a->store, a->ratio, SHADOW_COMPRESS);
 }
 
 static void sh_select(struct dev_stream *s, const struct select_args *a)
@@ -332,7 +339,7 @@ static void sh_select(struct dev_stream *s, const struct select_args *a)
 static void sh_attention(struct dev_stream *s, const struct attention_args *a)
 {
     pull(s, a->q, a->n);
-    if (a->selected) pull(s, a->selected, a->n);
+    pull(s, a->selected, a->n);
     for (int k = 0; k < DEVICES; k++) {
         struct attention_args x = *a;
         LIST(dev_ring, ring, a->ring);
@@ -358,9 +365,10 @@ static void sh_moe(struct dev_stream *s, const struct moe_args *a)
     pull(s, a->x, a->n);
     pull(s, a->ids, a->n);
     pull(s, a->weight, a->n);
+    pull(s, a->shared_weight, a->n);
     BOTH(moe_args, moe,
-         (PART(x), PART(ids), PART(weight), PART(shared_gate), PART(shared_up), PART(shared_down), PART(out),
-          PART(mid)));
+         (PART(x), PART(ids), PART(weight), PART(shared_gate), PART(shared_up), PART(shared_down), PART(shared_weight),
+          PART(out), PART(mid)));
     compare(s, SHADOW_MOE, a->out, a->n, 0, NULL);
 }
 
@@ -394,6 +402,124 @@ static void sh_gather(struct dev_stream *s, const struct gather_args *a)
     pull(s, a->x, s->rows->n);
     BOTH(gather_args, gather, (PART(x), PART(out)));
     compare(s, SHADOW_GATHER, a->out, a->n, 0, NULL);
+}
+
+/* ---------------------------------------------------------------- operations of recurrent families */
+
+static void sh_element(struct dev_stream *s, const struct element_args *a)
+{
+    pull(s, a->x, a->n);
+    pull(s, a->y, a->n);
+    BOTH(element_args, element, (PART(x), PART(y), PART(out)));
+    compare(s, SHADOW_ELEMENT, a->out, a->n, 0, NULL);
+}
+
+static void sh_decay(struct dev_stream *s, const struct decay_args *a)
+{
+    pull(s, a->x, a->n);
+    BOTH(decay_args, decay, (PART(x), PART(out), PART(a), PART(bias)));
+    compare(s, SHADOW_DECAY, a->out, a->n, 0, NULL);
+}
+
+static void sh_conv(struct dev_stream *s, const struct conv_args *a)
+{
+    pull(s, a->x, s->rows->n);
+    for (int k = 0; k < DEVICES; k++) {
+        struct conv_args x = *a;
+        LIST(dev_ring, ring, a->ring);
+        PART(x), PART(out), PART(weight);
+        x.ring = a->ring ? ring : NULL;
+        ops_of(s, k)->conv(stream_of(s, k), &x);
+    }
+    finish(s);
+    if (a->ring) ring_settle(s, a->ring, SHADOW_COUNT);
+    compare(s, SHADOW_CONV, a->out, s->rows->n, 0, NULL);
+}
+
+static void sh_delta_scan(struct dev_stream *s, const struct delta_scan_args *a)
+{
+    pull(s, a->x, s->rows->n);
+    pull(s, a->decay, s->rows->n);
+    pull(s, a->beta, s->rows->n);
+    for (int k = 0; k < DEVICES; k++) {
+        struct delta_scan_args x = *a;
+        LIST(dev_scan, scan, a->scan);
+        PART(x), PART(decay), PART(beta), PART(out);
+        x.scan = scan;
+        ops_of(s, k)->delta_scan(stream_of(s, k), &x);
+    }
+    finish(s);
+    compare(s, SHADOW_DELTA_SCAN, a->out, s->rows->n, 0, NULL);
+}
+
+static void sh_memory_gate(struct dev_stream *s, const struct memory_gate_args *a)
+{
+    pull(s, a->key, a->n);
+    pull(s, a->query, a->n);
+    pull(s, a->value, a->n);
+    BOTH(memory_gate_args, memory_gate, (PART(key), PART(query), PART(value), PART(out)));
+    compare(s, SHADOW_MEMORY_GATE, a->out, a->n, 0, NULL);
+}
+
+static void sh_store_write(struct dev_stream *s, const struct store_write_args *a)
+{
+    pull(s, a->x, s->rows->n);
+    pull(s, a->y, s->rows->n);
+    for (int k = 0; k < DEVICES; k++) {
+        struct store_write_args x = *a;
+        LIST(dev_store, store, a->store);
+        PART(x), PART(y);
+        x.store = store;
+        ops_of(s, k)->store_write(stream_of(s, k), &x);
+    }
+    finish(s);
+    store_settle(s, a->store, 1, SHADOW_STORE_WRITE);
+}
+
+static void sh_pool(struct dev_stream *s, const struct pool_args *a)
+{
+    pull(s, a->x, s->rows->n);
+    for (int k = 0; k < DEVICES; k++) {
+        struct pool_args x = *a;
+        LIST(dev_ring, ring, a->ring);
+        LIST(dev_store, store, a->store);
+        PART(x), PART(norm), PART(rope);
+        x.ring = ring, x.store = store;
+        ops_of(s, k)->pool(stream_of(s, k), &x);
+    }
+    finish(s);
+    ring_settle(s, a->ring, SHADOW_POOL);
+    store_settle(s, a->store, a->ratio, SHADOW_POOL);
+}
+
+static void sh_attention_heads(struct dev_stream *s, const struct attention_heads_args *a)
+{
+    pull(s, a->q, a->n);
+    pull(s, a->selected, a->n);
+    for (int k = 0; k < DEVICES; k++) {
+        struct attention_heads_args x = *a;
+        LIST(dev_store, store, a->store);
+        PART(q), PART(selected), PART(out);
+        x.store = store;
+        ops_of(s, k)->attention_heads(stream_of(s, k), &x);
+    }
+    finish(s);
+    compare(s, SHADOW_ATTENTION_HEADS, a->out, a->n, 0, NULL);
+}
+
+/* ref's matrices become cpu's. */
+static void scan_settle(struct dev_scan *c)
+{
+    struct dev *const cpu = c->owner->of[CPU], *const ref = c->owner->of[REF];
+    const size_t n = cpu->op->scan_state_bytes(cpu, &c->d) / sizeof(float);
+    float *x = mem_alloc(n * sizeof *x);
+    double *y = mem_alloc(n * sizeof *y);
+    if (ref->op->scan_state_bytes(ref, &c->d) != n * sizeof *y) abort();
+    cpu->op->scan_get(c->of[CPU], x);
+    for (size_t i = 0; i < n; i++) y[i] = x[i];
+    ref->op->scan_put(c->of[REF], y);
+    mem_free(x);
+    mem_free(y);
 }
 
 static void sh_set_rows(struct dev_stream *s, const struct rows *rows)
@@ -444,6 +570,13 @@ static struct dev_store *sh_store_create(struct dev *d, const struct row_format 
     return t;
 }
 
+static struct dev_scan *sh_scan_create(struct dev *d, const struct scan_desc *desc)
+{
+    TWIN(dev_scan, scan_create, desc);
+    t->d = *desc;
+    return t;
+}
+
 /* Calls a function of both devices on an object's twins */
 #define EACH(object, call)                                                                                             \
     for (int k = 0; k < DEVICES; k++) (object)->owner->of[k]->op->call
@@ -472,6 +605,25 @@ static void sh_ring_free(struct dev_ring *r)
     mem_free(r);
 }
 
+static void sh_scan_free(struct dev_scan *c)
+{
+    EACH(c, scan_free(c->of[k]));
+    mem_free(c);
+}
+
+static void sh_scan_flip(struct dev_scan *c)
+{
+    EACH(c, scan_flip(c->of[k]));
+    scan_settle(c);
+}
+
+static void sh_scan_replay(struct dev_stream *s, struct dev_scan *c, int from, int to)
+{
+    for (int k = 0; k < DEVICES; k++) ops_of(s, k)->scan_replay(stream_of(s, k), c->of[k], from, to);
+    finish(s);
+    scan_settle(c);
+}
+
 static void sh_store_free(struct dev_store *s)
 {
     EACH(s, store_free(s->of[k]));
@@ -488,6 +640,11 @@ static int sh_store_reserve(struct dev_store *s, int64_t from, int64_t to)
 static void sh_read_f64(struct dev_stream *s, const struct dev_buf *b, int row, int n, double *values)
 {
     ops_of(s, CPU)->read_f64(stream_of(s, CPU), b->of[CPU], row, n, values);
+}
+
+static void sh_write_f32(struct dev_stream *s, struct dev_buf *b, int row, int n, const float *values)
+{
+    for (int k = 0; k < DEVICES; k++) ops_of(s, k)->write_f32(stream_of(s, k), b->of[k], row, n, values);
 }
 
 static void sh_stream_free(struct dev_stream *s)
@@ -526,7 +683,12 @@ static const struct dev_ops shadow_ops = {
     .store_create = sh_store_create,
     .store_free = sh_store_free,
     .store_reserve = sh_store_reserve,
+    .scan_create = sh_scan_create,
+    .scan_free = sh_scan_free,
+    .scan_flip = sh_scan_flip,
+    .scan_replay = sh_scan_replay,
     .read_f64 = sh_read_f64,
+    .write_f32 = sh_write_f32,
     .set_rows = sh_set_rows,
     .embed = sh_embed,
     .rms_norm = sh_rms_norm,
@@ -546,6 +708,14 @@ static const struct dev_ops shadow_ops = {
     .hc_reduce = sh_hc_reduce,
     .hc_expand = sh_hc_expand,
     .gather = sh_gather,
+    .element = sh_element,
+    .decay = sh_decay,
+    .conv = sh_conv,
+    .delta_scan = sh_delta_scan,
+    .memory_gate = sh_memory_gate,
+    .store_write = sh_store_write,
+    .pool = sh_pool,
+    .attention_heads = sh_attention_heads,
 };
 
 int dev_shadow_create(struct pool *pool, struct dev **out, struct err *e)
