@@ -16,19 +16,6 @@ struct slab {
     _Alignas(32) float second[SPAN][ROWS];
 };
 
-/* Scales of the weight rows (second: see has_second) and of an activation row. */
-INLINE __m256 step(enum qtype t, __m256 acc, __m256i sum, __m256 dw, __m256 second, __m256 da, float x_sum)
-{
-    const __m256 s = _mm256_cvtepi32_ps(sum);
-    if (t == QT_Q8_0) return _mm256_add_ps(acc, _mm256_mul_ps(s, _mm256_mul_ps(dw, da)));
-    if (t == QT_Q4_0) return _mm256_add_ps(acc, _mm256_mul_ps(_mm256_mul_ps(s, dw), da));
-    const __m256 d = _mm256_mul_ps(da, dw);
-    if (t == QT_IQ4_XS) return _mm256_add_ps(acc, _mm256_mul_ps(_mm256_mul_ps(d, second), s));
-    if (!has_second(t)) return _mm256_add_ps(acc, _mm256_mul_ps(d, s));
-    const __m256 min = _mm256_mul_ps(second, _mm256_set1_ps(x_sum));
-    return _mm256_add_ps(acc, _mm256_add_ps(_mm256_mul_ps(d, s), min));
-}
-
 INLINE __m256i pair_products(__m256i magnitude, __m256i w, __m256i a)
 {
     return _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(a, w));

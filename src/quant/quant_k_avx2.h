@@ -26,14 +26,22 @@ INLINE __m256i twice16(__m256i v)
     return _mm256_or_si256(v, _mm256_slli_epi32(v, 16));
 }
 
-/* The 6-bit scales and minimums of Q4_K and Q5_K, each twice because they cover two activation sums. */
-INLINE void prepare_q4_k(const uint8_t *s, struct prep *p)
+/* The 6-bit scales and minimums of Q4_K and Q5_K, one byte each. */
+INLINE void q4_k_factors(const uint8_t *s, uint64_t *scale, uint64_t *min)
 {
     const uint32_t a = load_u32(s), b = load_u32(s + 4), c = load_u32(s + 8);
-    const uint32_t scale_hi = (c & 0x0f0f0f0f) | (a >> 2 & 0x30303030),
+    const uint64_t scale_hi = (c & 0x0f0f0f0f) | (a >> 2 & 0x30303030),
                    min_hi = (c >> 4 & 0x0f0f0f0f) | (b >> 2 & 0x30303030);
-    const __m128i scale = _mm_setr_epi32((int)(a & 0x3f3f3f3f), (int)scale_hi, 0, 0);
-    const __m128i min = _mm_setr_epi32((int)(b & 0x3f3f3f3f), (int)min_hi, 0, 0);
+    *scale = (a & 0x3f3f3f3f) | scale_hi << 32;
+    *min = (b & 0x3f3f3f3f) | min_hi << 32;
+}
+
+/* The same as 16-bit numbers, each twice because they cover two activation sums. */
+INLINE void prepare_q4_k(const uint8_t *s, struct prep *p)
+{
+    uint64_t a, b;
+    q4_k_factors(s, &a, &b);
+    const __m128i scale = _mm_cvtsi64_si128((long long)a), min = _mm_cvtsi64_si128((long long)b);
     store256(p->scale, _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(scale, scale)));
     store256(p->min, _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(min, min)));
 }
@@ -78,6 +86,20 @@ INLINE __m256 d_of_rows(enum qtype t, const uint8_t *const row[ROWS], size_t at)
                        (short)iq1_m_d(row[3] + at), (short)iq1_m_d(row[4] + at), (short)iq1_m_d(row[5] + at),
                        (short)iq1_m_d(row[6] + at), (short)iq1_m_d(row[7] + at));
     return _mm256_cvtph_ps(h);
+}
+
+/* offset: how much too high the codes of sum were. */
+INLINE __m256 step(enum qtype t, __m256 acc, __m256i sum, __m256i min, __m256 d, __m256 dmin, __m256 yd, int offset)
+{
+    if (has_min(t)) {
+        const __m256 s = _mm256_mul_ps(_mm256_mul_ps(d, yd), _mm256_cvtepi32_ps(sum));
+        const __m256 m = _mm256_mul_ps(_mm256_mul_ps(dmin, yd), _mm256_cvtepi32_ps(min));
+        return _mm256_add_ps(acc, _mm256_sub_ps(s, m));
+    }
+    if (offset) sum = _mm256_sub_epi32(sum, _mm256_mullo_epi32(min, _mm256_set1_epi32(offset)));
+    __m256 s = _mm256_cvtepi32_ps(sum);
+    if (block_factor(t) != 1) s = _mm256_mul_ps(s, _mm256_set1_ps(block_factor(t)));
+    return _mm256_add_ps(acc, _mm256_mul_ps(_mm256_mul_ps(d, yd), s));
 }
 
 #endif

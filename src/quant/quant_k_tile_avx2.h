@@ -48,20 +48,6 @@ INLINE void block_direct(enum qtype t, const uint8_t *b, const struct prep *p, c
     *min = _mm256_madd_epi16(load256(p->min), bsums);
 }
 
-/* offset: how much too high the codes of sum were. */
-INLINE __m256 step(enum qtype t, __m256 acc, __m256i sum, __m256i min, __m256 d, __m256 dmin, __m256 yd, int offset)
-{
-    if (has_min(t)) {
-        const __m256 s = _mm256_mul_ps(_mm256_mul_ps(d, yd), _mm256_cvtepi32_ps(sum));
-        const __m256 m = _mm256_mul_ps(_mm256_mul_ps(dmin, yd), _mm256_cvtepi32_ps(min));
-        return _mm256_add_ps(acc, _mm256_sub_ps(s, m));
-    }
-    if (offset) sum = _mm256_sub_epi32(sum, _mm256_mullo_epi32(min, _mm256_set1_epi32(offset)));
-    __m256 s = _mm256_cvtepi32_ps(sum);
-    if (block_factor(t) != 1) s = _mm256_mul_ps(s, _mm256_set1_ps(block_factor(t)));
-    return _mm256_add_ps(acc, _mm256_mul_ps(_mm256_mul_ps(d, yd), s));
-}
-
 INLINE __m256 finish(enum qtype t, __m256 acc)
 {
     return last_factor(t) != 1 ? _mm256_mul_ps(acc, _mm256_set1_ps(last_factor(t))) : acc;

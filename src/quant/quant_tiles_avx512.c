@@ -10,18 +10,17 @@ QUANT_TILE_DECODED(tile_q8_k, quant_decode_q8_k, tile_f32_avx512, 256, Q8_K_BYTE
 QUANT_TILE_DECODED(tile_mxfp8, quant_decode_mxfp8, tile_f32_avx512, 256, MXFP8_BYTES)
 QUANT_TILE_DECODED(tile_mxfp8_sf, quant_decode_mxfp8_sf, tile_f32_avx512, 256, MXFP8_BYTES)
 
-/* With few activation rows the AVX2 kernels are as fast as the memory. */
 const quant_tile_table quant_tiles_avx512 = {
     [QT_F32] = tile_f32_avx512,
     [QT_F16] = tile_f16_avx512,
     [QT_BF16] = tile_bf16_avx512,
-    [QT_Q8_0] = tile_q8_0_avx2,
-    [QT_Q4_0] = tile_q4_0_avx2,
-    [QT_MXFP4] = tile_mxfp4_avx2,
-    [QT_Q2_K] = tile_q2_k_avx2,
-    [QT_Q4_K] = tile_q4_k_avx2,
-    [QT_Q5_K] = tile_q5_k_avx2,
-    [QT_Q6_K] = tile_q6_k_avx2,
+    [QT_Q8_0] = tile_q8_0_avx512,
+    [QT_Q4_0] = tile_q4_0_avx512,
+    [QT_MXFP4] = tile_mxfp4_avx512,
+    [QT_Q2_K] = tile_q2_k_avx512,
+    [QT_Q4_K] = tile_q4_k_avx512,
+    [QT_Q5_K] = tile_q5_k_avx512,
+    [QT_Q6_K] = tile_q6_k_avx512,
     [QT_IQ2_XXS] = tile_iq2_xxs_avx512,
     [QT_Q4_1] = tile_q4_1_avx2,
     [QT_Q5_0] = tile_q5_0_avx2,

@@ -1,0 +1,70 @@
+/* What the AVX-512 kernels for few activation rows share: blocks are multiplied as they lie in memory, eight weight rows
+ * at a time, each a stream of its own (quant_walk.h), and all activation rows of a pass use what was unpacked. Included
+ * by *_avx512.c only.
+ *
+ * Nothing asks for lines in advance: with software prefetches one thread reads eight streams at 17 GB/s, without them at
+ * 22 (Zen 4, 2 cores, 4-KiB pages), because the processor's own prefetches into the second-level cache have more room. */
+#ifndef QUANT_QUANT_DIRECT_AVX512_H
+#define QUANT_QUANT_DIRECT_AVX512_H
+#include "quant/quant_avx512.h"
+
+enum { DIRECT_COLS = 4 /* activation rows that share a pass over the weights */ };
+
+/* As KEEP, for a vector of any width: it stays in a register. */
+#define KEEP512(v) __asm__("" : "+v"(v))
+
+/* Sums over the eight lanes of the first and of the second half of eight vectors. */
+INLINE void half_sums(const __m512i v[ROWS], __m256i *first, __m256i *second)
+{
+    __m512i a[4], b[2];
+    UNROLL for (int i = 0; i < 4; i++) a[i] =
+        _mm512_add_epi32(_mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]), _mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]));
+    UNROLL for (int i = 0; i < 2; i++) b[i] =
+        _mm512_add_epi32(_mm512_unpacklo_epi64(a[2 * i], a[2 * i + 1]), _mm512_unpackhi_epi64(a[2 * i], a[2 * i + 1]));
+    const __m512i s = _mm512_add_epi32(_mm512_shuffle_i32x4(b[0], b[1], 0x88), _mm512_shuffle_i32x4(b[0], b[1], 0xdd));
+    const __m512i sorted = _mm512_shuffle_i32x4(s, s, 0xd8);
+    *first = _mm512_castsi512_si256(sorted);
+    *second = _mm512_extracti64x4_epi64(sorted, 1);
+}
+
+/* Two f16 side by side at the same offset of eight rows. */
+INLINE void f16_pairs_of_rows(const uint8_t *const row[ROWS], size_t at, __m256 *first, __m256 *second)
+{
+    __m128i v[ROWS];
+    UNROLL for (int r = 0; r < ROWS; r++) v[r] = _mm_cvtsi32_si128((int)load_u32(row[r] + at));
+    UNROLL for (int r = 0; r < ROWS; r += 2) v[r] = _mm_unpacklo_epi16(v[r], v[r + 1]);
+    UNROLL for (int r = 0; r < ROWS; r += 4) v[r] = _mm_unpacklo_epi32(v[r], v[r + 2]);
+    *first = _mm256_cvtph_ps(_mm_unpacklo_epi64(v[0], v[4]));
+    *second = _mm256_cvtph_ps(_mm_unpackhi_epi64(v[0], v[4]));
+}
+
+/* Eight weight rows times C activation rows: acc[c] has one lane per weight row. */
+typedef void direct512_fn(enum qtype t, int C, int k, const uint8_t *const row[ROWS], const uint8_t *x, size_t x_stride,
+                          __m256 acc[DIRECT_COLS]);
+
+/* Walks over a tile. */
+INLINE void direct_walk(direct512_fn *direct, enum qtype t, int k, const void *w, size_t w_stride, int n_rows,
+                        const uint8_t *x, size_t x_stride, int n_cols, float *out, size_t out_stride)
+{
+    for (int j = 0; j < stream_steps(n_rows, ROWS); j++) {
+        const uint8_t *row[ROWS];
+        stream_pointers(w, w_stride, j, n_rows, ROWS, row);
+        for (int c = 0; c < n_cols; c += DIRECT_COLS) {
+            const int n = n_cols - c < DIRECT_COLS ? n_cols - c : DIRECT_COLS;
+            __m256 acc[DIRECT_COLS];
+            UNROLL for (int C = 1; C <= DIRECT_COLS; C++)
+                if (n == C) direct(t, C, k, row, x + (size_t)c * x_stride, x_stride, acc);
+            for (int i = 0; i < n; i++) store_rows(out + (size_t)(c + i) * out_stride, acc[i], j, n_rows);
+        }
+    }
+}
+
+/* A tile kernel by direct_walk. */
+#define QUANT_TILE_DIRECT(name, type)                                                                                  \
+    void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,           \
+              float *out, size_t out_stride)                                                                           \
+    {                                                                                                                  \
+        direct_walk(rows_direct, type, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                  \
+    }
+
+#endif
