@@ -42,7 +42,11 @@ INLINE void rows_direct(enum qtype t, int C, int k, const uint8_t *const row[ROW
     for (int b = 0; b < k / 32; b += 2) {
         const size_t at = (size_t)b * block_bytes(t), second = b + 1 < k / 32 ? at + block_bytes(t) : at;
         __m512i w[ROWS];
-        UNROLL for (int r = 0; r < ROWS; r++) w[r] = unsigned_codes(t, row[r] + at, row[r] + second);
+        UNROLL for (int r = 0; r < ROWS; r++)
+        {
+            ask_ahead(row[r], at, t == QT_Q8_0 ? 64 : 2 * block_bytes(t));
+            w[r] = unsigned_codes(t, row[r] + at, row[r] + second);
+        }
         const __m256 d0 = scales_of_rows(t, row, at), d1 = scales_of_rows(t, row, second);
         UNROLL for (int c = 0; c < C; c++)
         {

@@ -30,18 +30,38 @@ INLINE uint64_t to_bit4(int n, int from)
     return (uint64_t)1 << from << 24 | (n > 1 ? (uint64_t)2 << from << 16 : 0);
 }
 
-/* Unsigned codes of part i of the block at b. */
-INLINE __m512i codes(enum qtype t, const uint8_t *b, int i)
+/* The bytes of a block that hold codes: low bits of parts 0 and 1, of 2 and 3 (Q2_K: of all); high bits, twice. */
+struct bits {
+    __m512i low[2], high[2];
+};
+
+INLINE __m512i kept(__m512i v)
 {
-    if (t == QT_Q2_K) return _mm512_and_si512(_mm512_srli_epi16(load512(b + Q2_K_QS), 2 * i), _mm512_set1_epi8(3));
-    const __m512i m4 = _mm512_set1_epi8(15);
-    const uint8_t *const qs = b + (t == QT_Q4_K ? Q4_K_QS : t == QT_Q5_K ? Q5_K_QS : 0);
-    const __m512i low = _mm512_srli_epi16(load512(qs + 64 * (i / 2)), 4 * (i % 2));
+    __asm__("" : "+v"(v)); /* loaded once: lines are crossed */
+    return v;
+}
+
+INLINE struct bits bits_load(enum qtype t, const uint8_t *b)
+{
+    const uint8_t *const qs = b + (t == QT_Q2_K ? Q2_K_QS : t == QT_Q4_K ? Q4_K_QS : t == QT_Q5_K ? Q5_K_QS : 0);
+    struct bits v;
+    v.low[0] = kept(load512(qs));
+    if (t != QT_Q2_K) v.low[1] = kept(load512(qs + 64));
+    if (t == QT_Q5_K) v.high[0] = v.high[1] = kept(twice256(load256(b + Q5_K_QH)));
+    if (t == QT_Q6_K) v.high[0] = kept(twice256(load256(b + Q6_K_QH)));
+    if (t == QT_Q6_K) v.high[1] = kept(twice256(load256(b + Q6_K_QH + 32)));
+    return v;
+}
+
+/* Unsigned codes of part i. */
+INLINE __m512i codes(enum qtype t, const struct bits *v, int i)
+{
+    if (t == QT_Q2_K) return _mm512_and_si512(_mm512_srli_epi16(v->low[0], 2 * i), _mm512_set1_epi8(3));
+    const __m512i m4 = _mm512_set1_epi8(15), low = _mm512_srli_epi16(v->low[i / 2], 4 * (i % 2));
     if (t == QT_Q4_K) return _mm512_and_si512(low, m4);
-    const __m512i bits = twice256(load256(b + (t == QT_Q5_K ? Q5_K_QH : Q6_K_QH + 32 * (i / 2))));
     const __m512i move = t == QT_Q5_K ? halves(to_bit4(1, first_half(t, i) / 32), to_bit4(1, second_half(t, i) / 32))
                                       : halves(to_bit4(2, 4 * (i % 2)), to_bit4(2, 4 * (i % 2) + 2));
-    const __m512i high = _mm512_gf2p8affine_epi64_epi8(bits, move, 0);
+    const __m512i high = _mm512_gf2p8affine_epi64_epi8(v->high[i / 2], move, 0);
     return _mm512_ternarylogic_epi32(low, m4, high, 0xea); /* low & m4 | high */
 }
 
@@ -88,10 +108,12 @@ INLINE void block_products(enum qtype t, int C, const uint8_t *const row[ROWS], 
         const uint8_t *const block = row[r] + (size_t)b * block_bytes(t);
         __m256i scale, min;
         __m512i s[DIRECT_COLS];
+        ask_ahead(block, 0, block_bytes(t));
         factors(t, block, &scale, &min);
+        const struct bits bits = bits_load(t, block);
         UNROLL for (int i = 0; i < PARTS; i++)
         {
-            const __m512i code = codes(t, block, i), by = spread(t, scale, i);
+            const __m512i code = codes(t, &bits, i), by = spread(t, scale, i);
             UNROLL for (int c = 0; c < C; c++) s[c] = _mm512_dpwssd_epi32(i ? s[c] : _mm512_setzero_si512(),
                                                                           _mm512_maddubs_epi16(code, q[c][i]), by);
         }

@@ -13,8 +13,7 @@
 
 enum {
     PLANES = 8,
-    PIECE = 16, /* pairs of blocks whose activation planes are made at a time */
-    COLS_MOST = 2
+    PIECE = 16 /* pairs of blocks whose activation planes are made at a time */
 };
 
 /* Two blocks of a row: what the groups of eight need, byte g for group g. */
@@ -68,42 +67,17 @@ INLINE void planes_of(const uint8_t *first, const uint8_t *second, uint8_t plane
     }
 }
 
-/* Activations of a piece of a row: planes and scales per pair of blocks. */
-struct column {
-    _Alignas(64) uint8_t plane[PIECE][PLANES][64];
-    const float *d;
-};
-
-INLINE void column_load(struct column *to, const uint8_t *x, int k, int first, int n_blocks)
+/* Products of a pair with its activation planes, in lanes of 32 values. */
+INLINE __m512i pair_products(const struct pair *v, const uint8_t *plane)
 {
-    to->d = row_d(x, k) + first;
-    for (int b = 0; b < n_blocks; b += 2) {
-        const uint8_t *const q = x + 256 * (size_t)(first + b);
-        planes_of(q, b + 1 < n_blocks ? q + 256 : q, to->plane[b / 2]);
-    }
-}
-
-/* Products of pair i of a row with C columns, in lanes of 32 values. */
-INLINE void pair_products(int C, const struct pair *v, const struct column *col, int i, __m512i sum[COLS_MOST])
-{
-    __m512i s[COLS_MOST][2];
-    UNROLL for (int c = 0; c < C; c++) s[c][0] = s[c][1] = _mm512_setzero_si512();
+    __m512i s[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
     UNROLL for (int p = 0; p < PLANES; p++)
     {
-        const __m512i m = magnitudes(v, p);
-        const __mmask64 neg = negative(v, p);
-        UNROLL for (int c = 0; c < C; c++)
-        {
-            const __m512i q = load512(col[c].plane[i][p]);
-            s[c][p % 2] =
-                _mm512_dpbusd_epi32(s[c][p % 2], m, _mm512_mask_sub_epi8(q, neg, _mm512_setzero_si512(), q));
-        }
+        const __m512i q = load512(plane + 64 * p);
+        const __m512i signed_q = _mm512_mask_sub_epi8(q, negative(v, p), _mm512_setzero_si512(), q);
+        s[p % 2] = _mm512_dpbusd_epi32(s[p % 2], magnitudes(v, p), signed_q);
     }
-    UNROLL for (int c = 0; c < C; c++)
-    {
-        sum[c] = _mm512_mullo_epi32(_mm512_add_epi32(s[c][0], s[c][1]), v->scale);
-        KEEP512(sum[c]);
-    }
+    return _mm512_mullo_epi32(_mm512_add_epi32(s[0], s[1]), v->scale);
 }
 
 INLINE __m256 step8(__m256 acc, __m256i sum, __m256 d, float yd)
@@ -111,47 +85,54 @@ INLINE __m256 step8(__m256 acc, __m256i sum, __m256 d, float yd)
     return _mm256_add_ps(acc, _mm256_mul_ps(_mm256_mul_ps(d, _mm256_set1_ps(yd)), _mm256_cvtepi32_ps(sum)));
 }
 
-/* A pair is made ready while the one before it is multiplied. */
-INLINE struct pair pair_ahead(const struct book *k, const uint8_t *first, const uint8_t *second)
+INLINE __m256 scales_of_rows(const uint8_t *const row[ROWS], size_t at)
 {
-    struct pair v = pair_load(k, first, second);
-    KEEP512(v.code[0]);
-    KEEP512(v.code[1]);
-    KEEP512(v.sign);
-    KEEP512(v.scale);
-    return v;
+    __m256 d, unused;
+    f16_pairs_of_rows(row, at, &d, &unused);
+    return d;
 }
 
-/* n_blocks of eight weight rows times C columns: acc goes on. */
-INLINE void rows_piece(int C, const struct book *book, int n_blocks, const uint8_t *const row[ROWS],
-                       const struct column *col, __m256 acc[COLS_MOST])
+/* n_pairs of blocks of eight weight rows: acc goes on. A pair is made ready while the one before it is multiplied. */
+INLINE __m256 rows_pairs(const struct book *book, int n_pairs, const uint8_t *const row[ROWS], const uint8_t *plane,
+                         const float *d, __m256 acc)
 {
-    const size_t last = (size_t)(n_blocks - 1) * IQ2_XXS_BYTES;
-    struct pair v = pair_ahead(book, row[0], row[0] + (n_blocks > 1 ? IQ2_XXS_BYTES : 0));
-    for (int b = 0; b < n_blocks; b += 2) {
-        const size_t at = (size_t)b * IQ2_XXS_BYTES, second = at < last ? at + IQ2_XXS_BYTES : at;
-        const size_t then = second < last ? second + IQ2_XXS_BYTES : at;
-        __m512i sum[COLS_MOST][ROWS], one[COLS_MOST];
-        __m256 d0, d1, unused;
+    struct pair v = pair_load(book, row[0], row[0] + IQ2_XXS_BYTES);
+    for (int b = 0; b < n_pairs; b++, plane += PLANES * 64) {
+        const size_t at = (size_t)b * 2 * IQ2_XXS_BYTES, second = at + IQ2_XXS_BYTES;
+        __m512i sum[ROWS];
+        __m256i s0, s1;
         UNROLL for (int r = 0; r < ROWS; r++)
         {
-            const size_t next = r + 1 < ROWS ? at : then, last2 = next < last ? next + IQ2_XXS_BYTES : next;
-            const uint8_t *const w = row[(r + 1) % ROWS];
-            const struct pair ahead = pair_ahead(book, w + next, w + last2);
-            pair_products(C, &v, col, b / 2, one);
-            UNROLL for (int c = 0; c < C; c++) sum[c][r] = one[c];
+            const size_t next = r + 1 < ROWS || b + 1 == n_pairs ? at : at + 2 * IQ2_XXS_BYTES;
+            const uint8_t *const w = row[(r + 1) % ROWS] + next;
+            struct pair ahead = pair_load(book, w, w + IQ2_XXS_BYTES);
+            KEEP512(ahead.code[0]);
+            KEEP512(ahead.code[1]);
+            KEEP512(ahead.sign);
+            KEEP512(ahead.scale);
+            sum[r] = pair_products(&v, plane);
+            KEEP512(sum[r]);
             v = ahead;
         }
-        f16_pairs_of_rows(row, at, &d0, &unused);
-        f16_pairs_of_rows(row, second, &d1, &unused);
-        UNROLL for (int c = 0; c < C; c++)
-        {
-            __m256i s0, s1;
-            half_sums(sum[c], &s0, &s1);
-            acc[c] = step8(acc[c], s0, d0, col[c].d[b]);
-            if (second > at) acc[c] = step8(acc[c], s1, d1, col[c].d[b + 1]);
-        }
+        half_sums(sum, &s0, &s1);
+        acc = step8(acc, s0, scales_of_rows(row, at), d[2 * b]);
+        acc = step8(acc, s1, scales_of_rows(row, second), d[2 * b + 1]);
     }
+    return acc;
+}
+
+/* A last single block. */
+INLINE __m256 rows_last(const struct book *book, const uint8_t *const row[ROWS], const uint8_t *plane, float d,
+                        __m256 acc)
+{
+    __m512i sum[ROWS];
+    __m256i s0, s1;
+    for (int r = 0; r < ROWS; r++) {
+        const struct pair v = pair_load(book, row[r], row[r]);
+        sum[r] = pair_products(&v, plane);
+    }
+    half_sums(sum, &s0, &s1);
+    return step8(acc, s0, scales_of_rows(row, 0), d);
 }
 
 /* Results so far of the rows of a step. */
@@ -163,25 +144,25 @@ INLINE __m256 load_rows(const float *out, int step, int n_rows)
     return _mm256_loadu_ps(lane);
 }
 
-/* C columns; long rows are taken in pieces. */
-INLINE void columns(int C, const struct book *book, int k, const uint8_t *w, size_t w_stride, int n_rows,
-                    const uint8_t *x, size_t x_stride, float *out, size_t out_stride)
+/* Blocks [first, first + n) of all rows times one activation row: out goes on from the blocks before. */
+INLINE void piece(const struct book *book, int k, const uint8_t *w, size_t w_stride, int n_rows, const uint8_t *x,
+                  int first, int n, float *out)
 {
-    struct column col[COLS_MOST];
-    for (int first = 0; first < k / 256; first += 2 * PIECE) {
-        const int n_blocks = k / 256 - first < 2 * PIECE ? k / 256 - first : 2 * PIECE;
-        const __m256 by = _mm256_set1_ps(first + n_blocks == k / 256 ? 0.125f : 1);
-        for (int c = 0; c < C; c++) column_load(&col[c], x + (size_t)c * x_stride, k, first, n_blocks);
-        for (int j = 0; j < stream_steps(n_rows, ROWS); j++) {
-            const uint8_t *row[ROWS];
-            __m256 acc[COLS_MOST];
-            stream_pointers(w + (size_t)first * IQ2_XXS_BYTES, w_stride, j, n_rows, ROWS, row);
-            UNROLL for (int c = 0; c < C; c++) acc[c] =
-                first ? load_rows(out + (size_t)c * out_stride, j, n_rows) : _mm256_setzero_ps();
-            rows_piece(C, book, n_blocks, row, col, acc);
-            UNROLL for (int c = 0; c < C; c++)
-                store_rows(out + (size_t)c * out_stride, _mm256_mul_ps(acc[c], by), j, n_rows);
+    _Alignas(64) uint8_t plane[PIECE][PLANES][64];
+    const float *const d = row_d(x, k) + first;
+    const uint8_t *const q = x + 256 * (size_t)first;
+    const __m256 by = _mm256_set1_ps(first + n == k / 256 ? 0.125f : 1);
+    for (int b = 0; b < n; b += 2) planes_of(q + 256 * b, q + 256 * (b + 1 < n ? b + 1 : b), plane[b / 2]);
+    for (int j = 0; j < stream_steps(n_rows, ROWS); j++) {
+        const uint8_t *row[ROWS], *last[ROWS];
+        stream_pointers(w + (size_t)first * IQ2_XXS_BYTES, w_stride, j, n_rows, ROWS, row);
+        __m256 acc = first ? load_rows(out, j, n_rows) : _mm256_setzero_ps();
+        if (n > 1) acc = rows_pairs(book, n / 2, row, plane[0][0], d, acc);
+        if (n % 2) {
+            for (int r = 0; r < ROWS; r++) last[r] = row[r] + (size_t)(n - 1) * IQ2_XXS_BYTES;
+            acc = rows_last(book, last, plane[n / 2][0], d[n - 1], acc);
         }
+        store_rows(out, _mm256_mul_ps(acc, by), j, n_rows);
     }
 }
 
@@ -189,13 +170,11 @@ void tile_iq2_xxs_avx512(int k, const void *w, size_t w_stride, int n_rows, cons
                          float *out, size_t out_stride)
 {
     const struct book book = book_load();
-    for (int c = 0; c < n_cols; c += COLS_MOST) {
-        const uint8_t *const xc = (const uint8_t *)x + (size_t)c * x_stride;
-        float *const to = out + (size_t)c * out_stride;
-        if (n_cols - c > 1)
-            columns(2, &book, k, w, w_stride, n_rows, xc, x_stride, to, out_stride);
-        else
-            columns(1, &book, k, w, w_stride, n_rows, xc, x_stride, to, out_stride);
-    }
+    for (int c = 0; c < n_cols; c++)
+        for (int first = 0; first < k / 256; first += 2 * PIECE) {
+            const int n = k / 256 - first < 2 * PIECE ? k / 256 - first : 2 * PIECE;
+            piece(&book, k, w, w_stride, n_rows, (const uint8_t *)x + (size_t)c * x_stride, first, n,
+                  out + (size_t)c * out_stride);
+        }
 }
 #endif
