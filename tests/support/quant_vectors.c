@@ -73,12 +73,14 @@ void vec_act_ggml(const float *x, int k, void *row)
 {
     int8_t *q = row;
     float *d = (float *)(void *)(q + k), *sums = d + k / 32 * 2;
+    int32_t *offset = (int32_t *)(void *)(d + k / 32);
     for (int b = 0; b < k / 32; b++) {
         float max = 0;
         for (int i = 0; i < 32; i++) max = fmaxf(max, fabsf(x[32 * b + i]));
         const float scale = max / 127, inv = scale != 0 ? 1 / scale : 0;
         int sum = 0;
         for (int i = 0; i < 32; i++) sum += q[32 * b + i] = (int8_t)roundf(x[32 * b + i] * inv);
+        offset[b] = -128 * sum;
         sums[b] = f16_to_f32(f32_to_f16((float)sum * scale));
         d[b] = f16_to_f32(f32_to_f16(scale));
     }
