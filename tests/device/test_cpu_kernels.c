@@ -10,7 +10,7 @@
 #include "quant/quant.h"
 #include "../support/quant_vectors.h"
 
-static const struct cpu_kernels *sets[2];
+static const struct cpu_kernels *sets[3];
 static int n_sets;
 
 static uint64_t seed = 1;
@@ -157,7 +157,7 @@ static void rows_encode_like_scalars(void **state)
         for (int i = 0; i < 5; i++) {
             const struct row_format *f = &formats[i];
             float x[512], back[512];
-            uint8_t row[2][1200] = {{0}};
+            uint8_t row[3][1200] = {{0}};
             fill_hard(x, f->width, round);
             for (int s = 0; s < n_sets; s++) {
                 sets[s]->encode(f, x, row[s]);
@@ -427,6 +427,7 @@ static int setup(void **state)
     sets[n_sets++] = &cpu_kernels_scalar;
 #if defined(__x86_64__)
     if (quant_isa_usable(QUANT_AVX2)) sets[n_sets++] = &cpu_kernels_avx2;
+    if (quant_isa_usable(QUANT_AVX512)) sets[n_sets++] = &cpu_kernels_avx512;
 #elif defined(__aarch64__)
     sets[n_sets++] = &cpu_kernels_neon;
 #endif

@@ -71,6 +71,6 @@ struct cpu_kernels {
     void (*delta_row)(const struct cpu_delta *d, const float *from, float *to);
 };
 
-extern const struct cpu_kernels cpu_kernels_scalar, cpu_kernels_avx2, cpu_kernels_neon;
+extern const struct cpu_kernels cpu_kernels_scalar, cpu_kernels_avx2, cpu_kernels_avx512, cpu_kernels_neon;
 
 #endif
