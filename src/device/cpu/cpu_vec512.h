@@ -6,13 +6,23 @@
 #define CPU_VEC512_H
 #include "device/cpu/cpu_vec.h"
 
+/* Loaded once, not once per use: a cycle has one load of 64 bytes. */
+V8_INLINE __m512 v16_load(const float *p)
+{
+    __m512 v = _mm512_loadu_ps(p);
+    __asm__("" : "+v"(v));
+    return v;
+}
+
 /* Lane i of the result: the tree i + (i+8), + (i+4), + (i+2), + (i+1) of s[i]. */
 V8_INLINE v8f v16_sum8(const __m512 s[8])
 {
     __m512 p[4], q[2];
+#pragma GCC unroll 8
     for (int i = 0; i < 4; i++) /* + (i+8): s[2i], s[2i+1] side by side */
         p[i] = _mm512_add_ps(_mm512_shuffle_f32x4(s[2 * i], s[2 * i + 1], 0x44),
                              _mm512_shuffle_f32x4(s[2 * i], s[2 * i + 1], 0xee));
+#pragma GCC unroll 8
     for (int i = 0; i < 2; i++) /* + (i+4): s[4i] .. s[4i+3], a quarter each */
         q[i] = _mm512_add_ps(_mm512_shuffle_f32x4(p[2 * i], p[2 * i + 1], 0x88),
                              _mm512_shuffle_f32x4(p[2 * i], p[2 * i + 1], 0xdd));
@@ -29,12 +39,13 @@ V8_INLINE v8f v16_sum8(const __m512 s[8])
 V8_INLINE void chunk_2x8(int k, const float *const q[2], const float *const row[8], size_t at, v8f sums[2])
 {
     __m512 s[2][8];
+#pragma GCC unroll 8
     for (int j = 0; j < 8; j++) s[0][j] = s[1][j] = _mm512_setzero_ps();
     for (size_t i = at; i < at + (size_t)k; i += 16) {
         const __m512 x = _mm512_loadu_ps(q[0] + i), y = _mm512_loadu_ps(q[1] + i);
 #pragma GCC unroll 8
         for (int j = 0; j < 8; j++) {
-            const __m512 r = _mm512_loadu_ps(row[j] + i);
+            const __m512 r = v16_load(row[j] + i);
             s[0][j] = _mm512_fmadd_ps(x, r, s[0][j]);
             s[1][j] = _mm512_fmadd_ps(y, r, s[1][j]);
         }
@@ -50,7 +61,7 @@ V8_INLINE void sum_8x32(int n_rows, const float *const *row, int v, const float 
 #pragma GCC unroll 8
     for (int h = 0; h < 8; h++) a[h][0] = a[h][1] = _mm512_setzero_ps();
     for (int j = 0; j < n_rows; j++, z += z_stride) {
-        const __m512 x = _mm512_loadu_ps(row[j] + v), y = _mm512_loadu_ps(row[j] + v + 16);
+        const __m512 x = v16_load(row[j] + v), y = v16_load(row[j] + v + 16);
 #pragma GCC unroll 8
         for (int h = 0; h < 8; h++) {
             const __m512 w = _mm512_set1_ps(z[h]);
