@@ -45,6 +45,26 @@ INLINE float lane_tree(struct lanes v)
     return _mm_cvtss_f32(_mm_add_ss(s2, _mm_movehdup_ps(s2)));
 }
 
+/* Four sums at a time: + (i+8) of two vectors, + (i+4) of four, then inside a quarter each. */
+#define DENSE_TREES
+INLINE void add_trees(int R, int C, struct lanes acc[MAX_ROWS][MAX_COLS], float total[MAX_COLS][MAX_ROWS])
+{
+    if (R < 4) {
+        UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) total[c][r] += lane_tree(acc[r][c]);
+        return;
+    }
+    UNROLL for (int c = 0; c < C; c++)
+    {
+        const __m512 a = acc[0][c].all, b = acc[1][c].all, d = acc[2][c].all, e = acc[3][c].all;
+        const __m512 p = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+        const __m512 q = _mm512_add_ps(_mm512_shuffle_f32x4(d, e, 0x44), _mm512_shuffle_f32x4(d, e, 0xee));
+        const __m512 s4 = _mm512_add_ps(_mm512_shuffle_f32x4(p, q, 0x88), _mm512_shuffle_f32x4(p, q, 0xdd));
+        const __m512 s2 = _mm512_add_ps(s4, _mm512_shuffle_ps(s4, s4, 0xee));
+        const __m512 s = _mm512_maskz_compress_ps(0x1111, _mm512_add_ps(s2, _mm512_movehdup_ps(s2)));
+        _mm_storeu_ps(total[c], _mm_add_ps(_mm_loadu_ps(total[c]), _mm512_castps512_ps128(s)));
+    }
+}
+
 #include "quant/quant_dense.inc"
 
 QUANT_TILE(tile_f32_avx512, tile, QT_F32)

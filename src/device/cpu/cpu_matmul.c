@@ -3,6 +3,8 @@
 #include "device/cpu/cpu_matmul.h"
 #include "device/cpu/cpu_tile.h"
 
+enum { MANY = 64, LARGER = 4 };
+
 struct matmul_job {
     const struct matmul_args *a;
     quant_tile_fn *tile;
@@ -58,8 +60,9 @@ static void matmul_plan(struct matmul_job *j, int n_threads)
     j->group_bytes =
         a->x->d.kind == BUF_ACT ? act_row_bytes(a->x->d.act, a->x->d.width) : (size_t)a->w->v.ne[0] * sizeof(float);
     j->group_rows = a->each ? view_rows(&a->w->v) : view_rows(&a->w->v) / groups;
-    j->row_step =
-        cpu_tile_rows(j->group_rows, quant_row_bytes(a->w->v.type, a->w->v.ne[0]), max_i64(1, 4 * n_threads / groups));
+    /* Many activations pass by for each task, too many for a cache: larger tasks then. */
+    const size_t row_bytes = quant_row_bytes(a->w->v.type, a->w->v.ne[0]) / (a->n >= MANY ? LARGER : 1);
+    j->row_step = cpu_tile_rows(j->group_rows, row_bytes, max_i64(1, 4 * n_threads / groups));
     j->row_tasks = (j->group_rows + j->row_step - 1) / j->row_step;
     const int64_t tasks = groups * j->row_tasks, want = (4 * n_threads + tasks - 1) / tasks;
     j->col_tasks = (int)max_i64(1, min_i64(want, a->n / 8));
