@@ -1,6 +1,7 @@
 /* Every operation of device cpu against the judge, on random inputs and odd shapes; and, bit by bit, against itself:
  * rows at once or one by one, any number of threads, any kernel set. Sessions of one to three segments per step. */
 #include "ops_runs.h"
+#include "base/topology.h"
 #include <stdio.h>
 
 /* ---------------------------------------------------------------- the table */
@@ -423,6 +424,17 @@ static struct pool *threads(int n)
     return p;
 }
 
+/* As if memory had two nodes, of two cores and of one. */
+static struct pool *threads_on_nodes(void)
+{
+    struct topology_core cores[] = {{-1, 0}, {-1, 1}, {-1, 0}};
+    const struct topology t = {.core = cores, .n_cores = 3, .n_nodes = 2, .threads = 3};
+    struct pool *p;
+    assert_int_equal(pool_create_on(&t, 0, &p, NULL), 0);
+    assert_int_equal(pool_nodes(p), 2);
+    return p;
+}
+
 /* ---------------------------------------------------------------- tests */
 
 static void test_cpu_against_ref(void **state)
@@ -476,26 +488,28 @@ static void test_cpu_in_pieces(void **state)
 static void test_cpu_threads_and_kernels(void **state)
 {
     (void)state;
-    struct pool *one = threads(1), *pool[] = {threads(2), threads(3)};
+    struct pool *one = threads(1), *pool[] = {threads(2), threads(3), threads_on_nodes()};
     struct dev *d = cpu_device(one, quant_isa_best()), *plain = cpu_device(one, QUANT_SCALAR);
-    struct dev *more[] = {cpu_device(pool[0], quant_isa_best()), cpu_device(pool[1], quant_isa_best())};
-    for (int i = 0; i < CASES; i++) {
-        struct result *want = run_case(d, i, 33, 33),
-                      *got[] = {run_case(more[0], i, 33, 33), run_case(more[1], i, 33, 33)};
-        struct result *scalar = run_case(plain, i, 33, 33);
-        result_same_bits(want, got[0], case_name(i, 33, "two threads"));
-        result_same_bits(want, got[1], case_name(i, 33, "three threads"));
-        result_same_bits(want, scalar, case_name(i, 33, "scalar kernels"));
+    static const char *const names[] = {"two threads", "three threads", "threads on two nodes"};
+    struct dev *more[3];
+    for (int k = 0; k < 3; k++) more[k] = cpu_device(pool[k], quant_isa_best());
+    for (int i = 0; i < 2 * CASES; i++) {
+        const int at = i / 2, T = i % 2 ? 33 : 1;
+        struct result *want = run_case(d, at, T, T), *scalar = run_case(plain, at, T, T);
+        for (int k = 0; k < 3; k++) {
+            struct result *got = run_case(more[k], at, T, T);
+            result_same_bits(want, got, case_name(at, T, names[k]));
+            free(got);
+        }
+        result_same_bits(want, scalar, case_name(at, T, "scalar kernels"));
         free(want);
-        free(got[0]);
-        free(got[1]);
         free(scalar);
     }
-    for (int i = 0; i < 2; i++) more[i]->op->free(more[i]);
+    for (int i = 0; i < 3; i++) more[i]->op->free(more[i]);
     d->op->free(d);
     plain->op->free(plain);
     pool_free(one);
-    for (int i = 0; i < 2; i++) pool_free(pool[i]);
+    for (int i = 0; i < 3; i++) pool_free(pool[i]);
 }
 
 /* Infinities, what is not a number, and the largest and smallest values: nothing is read or written outside, selections

@@ -237,13 +237,33 @@ static void multiply(const struct moe_job *j, const struct tensor_view *w, const
     cpu_tile_run(&q, r0, n);
 }
 
+struct up_place {
+    int batch, task; /* the task-th of the batch's tasks */
+};
+
+/* Each memory node has an equal part of the tasks (pool_create_on) and of every expert's rows (ds4_options.load), so on
+ * several nodes the first rows of all experts come first. */
+static struct up_place up_place(const struct moe_job *j, int task)
+{
+    const int n_nodes = pool_nodes(cpu_of(j->s)->pool);
+    struct up_place p = {0};
+    for (int k = 0; k < n_nodes; k++)
+        for (p.batch = 0; p.batch < j->n_batches; p.batch++) {
+            const int all = j->task0[p.batch + 1] - j->task0[p.batch];
+            const int from = all * k / n_nodes, n = all * (k + 1) / n_nodes - from;
+            p.task = from + task;
+            if (task < n) return p;
+            task -= n;
+        }
+    return p;
+}
+
 static void up_task(void *arg, int task, int thread)
 {
     const struct moe_job *j = arg;
-    int i = 0;
-    while (task >= j->task0[i + 1]) i++;
-    const struct batch *b = &j->batch[i];
-    const int F = (int)b->e.gate.ne[1], r0 = (task - j->task0[i]) * j->up_step, n = (int)min_i64(j->up_step, F - r0);
+    const struct up_place at = up_place(j, task);
+    const struct batch *b = &j->batch[at.batch];
+    const int F = (int)b->e.gate.ne[1], r0 = at.task * j->up_step, n = (int)min_i64(j->up_step, F - r0);
     const int64_t padded = b->e.down.ne[0];
     float *gate = cpu_scratch_of(j->s, thread), *up = gate + COLS * n;
     for (int c = 0; c < b->n && r0 == 0 && padded > F; c++)
