@@ -11,6 +11,7 @@
 #include "quant/quant.h"
 #include "synth_blocks.h"
 #include "synth_family.h"
+#include "synth_like.h"
 #include "synth_routing.h"
 #include "type_rules.h"
 
@@ -27,6 +28,9 @@ struct synth_options {
     enum synth_router router;
     uint64_t seed;
     struct type_rules types;
+    const char *like;
+    bool headers;
+    int split; /* shards; 0: one whole file */
 };
 
 /* ---- types ---- */
@@ -68,13 +72,13 @@ static uint32_t wanted_type(const struct synth_recipe *r, const struct layout_te
     return QT_F16;
 }
 
-static void spread_of(const struct synth_spread *list, const struct layout_tensor *t, float *mean, float *sigma)
+void synth_spread_of(const struct synth_spread *list, const char *name, uint64_t row, float *mean, float *sigma)
 {
-    const float keep = 1 / sqrtf((float)layout_row(t));
+    const float keep = 1 / sqrtf((float)row);
     *mean = 0;
     *sigma = keep;
-    for (; list->part; list++)
-        if (strstr(t->name, list->part)) {
+    for (; list && list->part; list++)
+        if (strstr(name, list->part)) {
             *mean = list->mean;
             *sigma = list->relative ? list->sigma * keep : list->sigma;
             return;
@@ -139,7 +143,7 @@ static int write_tensor(struct synthesis *s, int at, struct err *e)
     float mean, sigma;
     int rc;
     work_progress_add(&s->out.progress, t->name, 0);
-    spread_of(s->family->spreads, t, &mean, &sigma);
+    synth_spread_of(s->family->spreads, t->name, layout_row(t), &mean, &sigma);
     if (rows == random_rows)
         rc = synth_filler_init(&j.filler, s->types[at], (int64_t)t->ne[0], mean, sigma, seed, e);
     else
@@ -151,7 +155,12 @@ static int write_tensor(struct synthesis *s, int at, struct err *e)
 
 /* ---- the file ---- */
 
-static int write_header(struct synthesis *s, struct err *e)
+/* Shard `no` of n, from 0; the tensors [first, end) are in it. Only the first has the model's records. */
+struct part {
+    int no, n, first, end;
+};
+
+static int write_metadata(struct synthesis *s, struct err *e)
 {
     const struct synth_options *o = s->options;
     struct vocabulary v;
@@ -165,16 +174,56 @@ static int write_header(struct synthesis *s, struct err *e)
     int rc = synth_words(s->family->specials, s->numbers.tokens, &v, e);
     if (!rc) rc = vocabulary_put(s->out.w, &v, e);
     vocabulary_free(&v);
-    for (int i = 0; i < s->n_tensors; i++) model_output_declare(&s->out, &s->tensors[i], s->types[i]);
+    return rc;
+}
+
+static int write_header(struct synthesis *s, const struct part *p, struct err *e)
+{
+    const int rc = p->no == 0 ? write_metadata(s, e) : 0;
+    if (p->n > 1) {
+        gguf_put_u16(s->out.w, "split.no", (uint16_t)p->no);
+        gguf_put_u16(s->out.w, "split.count", (uint16_t)p->n);
+        gguf_put_i32(s->out.w, "split.tensors.count", s->n_tensors);
+    }
+    for (int i = p->first; i < p->end; i++) model_output_declare(&s->out, &s->tensors[i], s->types[i]);
     return rc ? rc : model_output_start(&s->out, false, e);
 }
 
-static int write_file(struct synthesis *s, struct err *e)
+static int write_part(struct synthesis *s, const struct model_output_options *o, const struct part *p, struct err *e)
 {
-    int rc = model_output_open(&s->out, &s->options->out, e);
-    if (!rc) rc = write_header(s, e);
-    for (int i = 0; i < s->n_tensors && !rc; i++) rc = write_tensor(s, i, e);
+    int rc = model_output_open(&s->out, o, e);
+    if (!rc) rc = write_header(s, p, e);
+    for (int i = p->first; i < p->end && !rc; i++) rc = write_tensor(s, i, e);
     return model_output_close(&s->out, rc, e);
+}
+
+/* The path of a shard: the file's own name, if it is the only one. */
+static void part_path(struct str *path, const char *out, const struct part *p)
+{
+    const size_t n = strlen(out), end = n > 5 && !strcmp(out + n - 5, ".gguf") ? n - 5 : n;
+    str_clear(path);
+    if (p->n == 1)
+        str_puts(path, out);
+    else
+        str_printf(path, "%.*s-%05d-of-%05d.gguf", (int)end, out, p->no + 1, p->n);
+}
+
+/* All places are looked at before anything is written. */
+static int for_all_parts(struct synthesis *s, bool write, struct err *e)
+{
+    struct model_output_options o = s->options->out;
+    struct part p = {.n = s->options->split < 1 ? 1 : s->options->split};
+    struct str path = {0};
+    int rc = 0;
+    for (; p.no < p.n && !rc; p.no++) {
+        p.first = (int)((int64_t)s->n_tensors * p.no / p.n);
+        p.end = (int)((int64_t)s->n_tensors * (p.no + 1) / p.n);
+        part_path(&path, s->options->out.path, &p);
+        o.path = str_c(&path);
+        rc = write ? write_part(s, &o, &p, e) : model_output_check(&o, e);
+    }
+    str_free(&path);
+    return rc;
 }
 
 /* By the rules, else by the recipe. Vectors and tables of ids have one type. */
@@ -215,13 +264,13 @@ static int synth(struct synth_options *o, struct err *e)
 {
     struct synthesis s = {
         .options = o, .rules = &o->types, .family = o->family, .params = mem_alloc(o->family->params_bytes)};
-    int rc = model_output_check(&o->out, e);
+    int rc = for_all_parts(&s, false, e);
     if (!rc) rc = s.family->shape(o->preset, &o->settings, s.params, e);
     s.numbers = s.family->numbers(s.params);
     if (!rc) rc = check_tokens(&s, e);
     if (!rc) rc = s.family->layout(s.params, &s.tensors, &s.n_tensors, e);
     if (!rc) rc = pick_types(&s, e);
-    if (!rc) rc = write_file(&s, e);
+    if (!rc) rc = for_all_parts(&s, true, e);
     mem_free(s.types);
     mem_free(s.tensors);
     mem_free(s.params);
@@ -230,8 +279,8 @@ static int synth(struct synth_options *o, struct err *e)
 
 /* ---- command line ---- */
 
-static const struct synth_family *const families[] = {&synth_family_deepseek4, &synth_family_qwen38};
-enum { N_FAMILIES = sizeof families / sizeof *families };
+static const struct synth_family *const families[] = {&synth_family_deepseek4, &synth_family_qwen38, NULL};
+enum { N_FAMILIES = sizeof families / sizeof *families - 1 };
 
 static void take_arch(struct args *a, const char *option, void *to)
 {
@@ -299,6 +348,16 @@ static const struct option rows[] = {
      "for "
      "each. May be repeated",
      OPTION_CALL(struct synth_options, types, take_types)},
+    {"--split", NULL, "N", "as N shards, OUT-00001-of-0000N.gguf and so on",
+     OPTION_INT(struct synth_options, split, 1, 9999)},
+    {"--like", NULL, "FILE",
+     "instead of a preset: the records of this file, byte for byte, with random data of the same types at the same "
+     "places. For a report of what goes wrong with a file that cannot be sent; texts in it (names, tokens, chat "
+     "template) "
+     "are kept",
+     OPTION_TEXT(struct synth_options, like)},
+    {"--headers", NULL, NULL, "with --like: the records alone, from which --like makes the whole file elsewhere",
+     OPTION_SET(struct synth_options, headers, true)},
     {"--router", NULL, "uniform|zipf",
      "experts are used alike, or the one of rank r in its layer in proportion to 1/r, as far as a token can",
      OPTION_CHOICE(struct synth_options, router), .initial = "uniform"},
@@ -354,8 +413,29 @@ static void check_settings(struct args *a, struct synth_options *o)
     mem_free(keys.any);
 }
 
+static void check_like(struct args *a, const struct synth_options *o)
+{
+    if (o->headers && !o->like) args_mistake(a, "--headers is for --like FILE");
+    if (o->like && (o->preset || o->quant || o->typed.n || o->types.n_rules || o->split))
+        args_mistake(a, "--like takes shapes and types from the file: no --preset, --quant, --set, --layers, "
+                        "--types or --split");
+    model_output_require(a, &o->out);
+}
+
+static int like(const struct synth_options *o, struct err *e)
+{
+    const struct synth_like l = {
+        .path = o->like, .out = o->out.path, .families = families, .headers = o->headers, .seed = o->seed};
+    const int rc = model_output_check(&o->out, e);
+    return rc ? rc : synth_like(&l, e);
+}
+
 static void check(struct args *a, struct synth_options *o)
 {
+    if (o->like || o->headers) {
+        check_like(a, o);
+        return;
+    }
     if (!a->bad) check_settings(a, o);
     if (!a->bad) check_preset(a, o);
     if (!a->bad) check_quant(a, o);
@@ -373,7 +453,7 @@ int command_synth(int argc, char **argv)
     int status;
     if (option_scan(&a, &gguf_program, &synth_section, o, &status)) {
         check(&a, o);
-        status = a.bad ? 2 : synth(o, &e) ? program_failed(a.program, &e) : 0;
+        status = a.bad ? 2 : (o->like ? like(o, &e) : synth(o, &e)) ? program_failed(a.program, &e) : 0;
     }
     type_rules_free(&o->types);
     mem_free(o);

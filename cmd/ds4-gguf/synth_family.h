@@ -47,6 +47,10 @@ struct synth_family {
     struct synth_numbers (*numbers)(const void *params);
 };
 
+/* Mean and standard deviation of a tensor's values: by the first entry of the list that fits (NULL: none), else those
+ * of a matrix with such rows. */
+void synth_spread_of(const struct synth_spread *list, const char *name, uint64_t row, float *mean, float *sigma);
+
 extern const struct synth_family synth_family_deepseek4, synth_family_qwen38;
 
 #endif

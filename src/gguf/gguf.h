@@ -58,11 +58,15 @@ struct gguf;
 
 /* Maps and parses. On error nothing is left open and e names file, field, value and what is allowed. */
 int gguf_open(const char *path, struct gguf **out, struct err *e);
+/* The same for a file whose tensors need not be there: only the records are looked at, and no data may be. */
+int gguf_open_headers(const char *path, struct gguf **out, struct err *e);
 /* The same for bytes in memory (they must stay valid); name is used in messages. */
 int gguf_parse(const void *data, uint64_t n, const char *name, struct gguf **out, struct err *e);
 void gguf_close(struct gguf *g);
 
 const char *gguf_path(const struct gguf *g);
+uint64_t
+gguf_data_start(const struct gguf *g); /* bytes before the data of tensors; may pass the end of a file without */
 const uint8_t *gguf_data(const struct gguf *g); /* start of the file */
 uint64_t gguf_size(const struct gguf *g);
 const struct file_map *gguf_map(const struct gguf *g); /* NULL after gguf_parse */
@@ -96,6 +100,7 @@ const char *gguf_kind(const struct gguf_kv *kv, char text[32]);
  * Sticky error: after the first failure calls do nothing and gguf_writer_finish returns it. */
 struct gguf_writer;
 int gguf_writer_open(const char *path, struct gguf_writer **out, struct err *e);
+void gguf_put_u16(struct gguf_writer *w, const char *key, uint16_t v);
 void gguf_put_u32(struct gguf_writer *w, const char *key, uint32_t v);
 void gguf_put_u64(struct gguf_writer *w, const char *key, uint64_t v);
 void gguf_put_i32(struct gguf_writer *w, const char *key, int32_t v);

@@ -25,6 +25,8 @@ struct gguf {
     struct file_map *map;        /* NULL: the caller's memory */
     struct pile kv, tensor;      /* struct gguf_kv, struct gguf_tensor */
     struct strmap *keys, *names; /* to indices */
+    uint64_t data_start;
+    bool headers; /* data need not be there */
     char warning[256];
 };
 
@@ -310,6 +312,7 @@ static uint64_t place_tensors(struct cursor *c, uint64_t align, uint64_t *end)
     uint64_t start, missing = g->tensor.n;
     *end = 0;
     if (!u64_align_up(c->at, align, &start)) start = UINT64_MAX;
+    g->data_start = start;
     for (uint64_t i = 0; i < g->tensor.n; i++) {
         struct gguf_tensor *t = tensor(g, i);
         uint64_t last;
@@ -339,7 +342,7 @@ static void check_inside(struct cursor *c, uint64_t align)
     uint64_t end;
     if (c->err.code) return;
     const uint64_t missing = place_tensors(c, align, &end);
-    if (c->err.code || missing == c->g->tensor.n) return;
+    if (c->err.code || missing == c->g->tensor.n || c->g->headers) return;
     const struct gguf_tensor *t = tensor(c->g, missing);
     c->part = IN_FILE;
     err_set(&c->err, ERR_FORMAT,
@@ -421,11 +424,11 @@ static int parse(struct gguf *g, struct err *e)
 }
 
 /* Takes over map. */
-static int open_bytes(const uint8_t *data, uint64_t n, const char *name, struct file_map *map, struct gguf **out,
-                      struct err *e)
+static int open_bytes(const uint8_t *data, uint64_t n, const char *name, struct file_map *map, bool headers,
+                      struct gguf **out, struct err *e)
 {
     struct gguf *g = mem_alloc(sizeof *g);
-    *g = (struct gguf){.data = data, .size = n, .name = mem_strdup(name), .map = map};
+    *g = (struct gguf){.data = data, .size = n, .name = mem_strdup(name), .map = map, .headers = headers};
     g->kv.bytes = sizeof(struct gguf_kv);
     g->tensor.bytes = sizeof(struct gguf_tensor);
     const int rc = parse(g, e);
@@ -441,13 +444,26 @@ int gguf_open(const char *path, struct gguf **out, struct err *e)
     struct file_map *map;
     *out = NULL;
     const int rc = file_map_open(path, &map, e);
-    return rc ? rc : open_bytes(file_map_data(map), file_map_size(map), path, map, out, e);
+    return rc ? rc : open_bytes(file_map_data(map), file_map_size(map), path, map, false, out, e);
+}
+
+int gguf_open_headers(const char *path, struct gguf **out, struct err *e)
+{
+    struct file_map *map;
+    *out = NULL;
+    const int rc = file_map_open(path, &map, e);
+    return rc ? rc : open_bytes(file_map_data(map), file_map_size(map), path, map, true, out, e);
+}
+
+uint64_t gguf_data_start(const struct gguf *g)
+{
+    return g->data_start;
 }
 
 int gguf_parse(const void *data, uint64_t n, const char *name, struct gguf **out, struct err *e)
 {
     *out = NULL;
-    return open_bytes(data, n, name, NULL, out, e);
+    return open_bytes(data, n, name, NULL, false, out, e);
 }
 
 void gguf_close(struct gguf *g)

@@ -118,6 +118,11 @@ static void put_integer(struct gguf_writer *w, const char *key, enum gguf_type t
     if (is_align_key(key, n)) note_align(w, type == GGUF_I32 ? (uint64_t)(int64_t)(int32_t)v : v);
 }
 
+void gguf_put_u16(struct gguf_writer *w, const char *key, uint16_t v)
+{
+    put_integer(w, key, GGUF_U16, v);
+}
+
 void gguf_put_u32(struct gguf_writer *w, const char *key, uint32_t v)
 {
     put_integer(w, key, GGUF_U32, v);
