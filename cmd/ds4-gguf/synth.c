@@ -10,6 +10,7 @@
 #include "model_output.h"
 #include "quant/quant.h"
 #include "synth_blocks.h"
+#include "synth_dialect.h"
 #include "synth_family.h"
 #include "synth_like.h"
 #include "synth_routing.h"
@@ -28,6 +29,8 @@ struct synth_options {
     enum synth_router router;
     uint64_t seed;
     struct type_rules types;
+    const char *dialect_name;
+    const struct synth_dialect *dialect;
     const char *like;
     bool headers;
     int split; /* shards; 0: one whole file */
@@ -168,7 +171,8 @@ static int write_metadata(struct synthesis *s, struct err *e)
     snprintf(made_up, sizeof made_up, "Synthetic %s %s, %d layers%s", o->preset, o->recipe->name,
              (int)s->numbers.layers, o->router == SYNTH_ZIPF ? ", zipf" : "");
     const char *name = synth_settings_name(&o->settings) ? synth_settings_name(&o->settings) : made_up;
-    model_output_general(&s->out, s->family->arch, name, strlen(name));
+    synth_dialect_keys(o->dialect, s->out.w);
+    model_output_general(&s->out, synth_dialect_arch(o->dialect), name, strlen(name));
     s->family->metadata(s->out.w, s->params, s->tensors, s->n_tensors);
     synth_settings_put(&o->settings, s->out.w);
     int rc = synth_words(s->family->specials, s->numbers.tokens, &v, e);
@@ -177,15 +181,34 @@ static int write_metadata(struct synthesis *s, struct err *e)
     return rc;
 }
 
+/* Dimension i of the first tensor whose name has the part; 1: there is none. */
+static uint64_t dimension(const struct synthesis *s, const char *part, int i)
+{
+    for (int k = 0; k < s->n_tensors; k++)
+        if (strstr(s->tensors[k].name, part)) return s->tensors[k].ne[i];
+    return 1;
+}
+
+/* Of DeepSeek V4's output projection: each takes a part of the heads' values. */
+static uint64_t groups(const struct synthesis *s)
+{
+    return dimension(s, "attn_q_b.", 1) / dimension(s, "attn_output_a.", 0);
+}
+
 static int write_header(struct synthesis *s, const struct part *p, struct err *e)
 {
+    const struct synth_options *o = s->options;
     const int rc = p->no == 0 ? write_metadata(s, e) : 0;
     if (p->n > 1) {
         gguf_put_u16(s->out.w, "split.no", (uint16_t)p->no);
         gguf_put_u16(s->out.w, "split.count", (uint16_t)p->n);
         gguf_put_i32(s->out.w, "split.tensors.count", s->n_tensors);
     }
-    for (int i = p->first; i < p->end; i++) model_output_declare(&s->out, &s->tensors[i], s->types[i]);
+    for (int i = p->first; i < p->end; i++) {
+        struct layout_tensor t = s->tensors[i];
+        synth_dialect_tensor(o->dialect, &t, dimension(s, "token_embd", 0), groups(s));
+        model_output_declare(&s->out, &t, s->types[i]);
+    }
     return rc ? rc : model_output_start(&s->out, false, e);
 }
 
@@ -348,6 +371,11 @@ static const struct option rows[] = {
      "for "
      "each. May be repeated",
      OPTION_CALL(struct synth_options, types, take_types)},
+    {"--dialect", NULL, "NAME",
+     "names, keys and shapes as another maker writes them, with the same values: llama.cpp; ik_llama.cpp and early "
+     "(forks "
+     "of spring) of deepseek4",
+     OPTION_TEXT(struct synth_options, dialect_name), .initial = "ds4"},
     {"--split", NULL, "N", "as N shards, OUT-00001-of-0000N.gguf and so on",
      OPTION_INT(struct synth_options, split, 1, 9999)},
     {"--like", NULL, "FILE",
@@ -416,9 +444,10 @@ static void check_settings(struct args *a, struct synth_options *o)
 static void check_like(struct args *a, const struct synth_options *o)
 {
     if (o->headers && !o->like) args_mistake(a, "--headers is for --like FILE");
-    if (o->like && (o->preset || o->quant || o->typed.n || o->types.n_rules || o->split))
+    if (o->like && (o->preset || o->quant || o->typed.n || o->types.n_rules || o->split ||
+                    (o->dialect_name && strcmp(o->dialect_name, "ds4"))))
         args_mistake(a, "--like takes shapes and types from the file: no --preset, --quant, --set, --layers, "
-                        "--types or --split");
+                        "--types, --split or --dialect");
     model_output_require(a, &o->out);
 }
 
@@ -439,6 +468,10 @@ static void check(struct args *a, struct synth_options *o)
     if (!a->bad) check_settings(a, o);
     if (!a->bad) check_preset(a, o);
     if (!a->bad) check_quant(a, o);
+    char names[200];
+    o->dialect = synth_dialect_find(o->family->arch, o->dialect_name ? o->dialect_name : "ds4", names);
+    if (!a->bad && !o->dialect)
+        args_mistake(a, "--dialect: '%s' is none of those of %s (%s)", o->dialect_name, o->family->arch, names);
     if (!a->bad && o->router == SYNTH_ZIPF && !o->family->routes)
         args_mistake(a, "--router zipf: experts of %s are chosen by the router's scores alone", o->family->arch);
     model_output_require(a, &o->out);

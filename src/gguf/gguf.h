@@ -100,6 +100,10 @@ const char *gguf_kind(const struct gguf_kv *kv, char text[32]);
  * Sticky error: after the first failure calls do nothing and gguf_writer_finish returns it. */
 struct gguf_writer;
 int gguf_writer_open(const char *path, struct gguf_writer **out, struct err *e);
+/* From now on fn says under which name a record is written; false: it is left out. */
+enum { GGUF_RENAMED_KEY = 256 };
+typedef bool gguf_key_fn(const void *arg, const char *key, char name[GGUF_RENAMED_KEY]);
+void gguf_writer_rename(struct gguf_writer *w, gguf_key_fn *fn, const void *arg);
 void gguf_put_u16(struct gguf_writer *w, const char *key, uint16_t v);
 void gguf_put_u32(struct gguf_writer *w, const char *key, uint32_t v);
 void gguf_put_u64(struct gguf_writer *w, const char *key, uint64_t v);

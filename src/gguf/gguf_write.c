@@ -23,6 +23,8 @@ struct gguf_writer {
     struct strmap *keys, *tensor_names;
     uint64_t n_kv, n_tensors, align;
     uint64_t next_offset; /* of the next tensor to be declared, from the start of data */
+    gguf_key_fn *rename;  /* or NULL */
+    const void *rename_arg;
     bool has_tail;
     uint64_t tail_at;   /* of the tail, from the start of the file */
     bool started;       /* the records are written */
@@ -86,6 +88,14 @@ static bool new_name(struct gguf_writer *w, struct strmap *map, const char *kind
 
 static bool begin_kv(struct gguf_writer *w, const char *key, uint64_t n, enum gguf_type type)
 {
+    char was[GGUF_RENAMED_KEY], name[GGUF_RENAMED_KEY];
+    if (w->rename && n < sizeof was) {
+        memcpy(was, key, (size_t)n);
+        was[n] = 0;
+        if (!w->rename(w->rename_arg, was, name)) return false;
+        key = name;
+        n = strlen(name);
+    }
     if (!n) err_set(&w->err, ERR_ARG, "%s: empty key", w->path);
     if (!new_name(w, w->keys, "key", key, n)) return false;
     append_string(w, &w->kv, key, n);
@@ -116,6 +126,12 @@ static void put_integer(struct gguf_writer *w, const char *key, enum gguf_type t
     if (!begin_kv(w, key, n, type)) return;
     append_number(w, &w->kv, v, gguf_type_bytes(type));
     if (is_align_key(key, n)) note_align(w, type == GGUF_I32 ? (uint64_t)(int64_t)(int32_t)v : v);
+}
+
+void gguf_writer_rename(struct gguf_writer *w, gguf_key_fn *fn, const void *arg)
+{
+    w->rename = fn;
+    w->rename_arg = arg;
 }
 
 void gguf_put_u16(struct gguf_writer *w, const char *key, uint16_t v)

@@ -302,6 +302,8 @@ static void refusals(void **state)
         {"--set attention.value_length=96", 1, "attention.value_length = 96 is not supported (only 80"},
         {"--set attention.indexer.key_length=48", 1, "only a power of two"},
         {"--set expert_used_count=9", 1, "expert_used_count = 9 is not supported (only 1 to 8)"},
+        {"--dialect nobody", 2,
+         "--dialect: 'nobody' is none of those of deepseek4 (ds4, llama.cpp, ik_llama.cpp, early)"},
         {"--types nothing=q8_0", 2, "--types nothing=q8_0 decides no tensor"},
         {"--types _exps=q9_0", 2, "type q9_0 cannot be written; known: random F32"},
         {"--types _exps", 2, "'_exps' is not REGEX=TYPE"},
@@ -384,6 +386,85 @@ static void types_by_rules(void **state)
     for (; kinds; kinds &= kinds - 1) n++;
     assert_true(n >= 6);
     gguf_close(g);
+}
+
+/* The logits after a few tokens, as bytes; the caller frees them. */
+static char *logits_of(const char *path, size_t *n)
+{
+    char command[400], out[128], *data;
+    struct err e = {0};
+    snprintf(out, sizeof out, "%s/logits", folder);
+    snprintf(command, sizeof command,
+             TEST_BUILD "/ds4 -m %s --token-ids 1,20,300,4,5 --logits-out %s -c 32 -t 1 2>/dev/null", path, out);
+    if (system(command) || file_read(out, 1 << 22, &data, n, &e)) fail_msg("%s: no logits", path);
+    return data;
+}
+
+static void same_logits(const char *a, const char *b)
+{
+    size_t n, m;
+    char *x = logits_of(a, &n), *y = logits_of(b, &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(x, y, n);
+    mem_free(x);
+    mem_free(y);
+}
+
+/* Another maker's names and keys, and shards: the same values. */
+static void dialects_and_shards(void **state)
+{
+    static const char *const forms[][2] = {
+        {"", "llama.cpp"}, {"", "ik_llama.cpp"}, {"", "early"}, {"--arch qwen4exp", "llama.cpp"}};
+    char path[128], other[128], options[160];
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        snprintf(options, sizeof options, "%s --quant q8 --overwrite --types .=random", forms[i][0]);
+        synth("as_ds4", options, path);
+        snprintf(options, sizeof options, "%s --quant q8 --overwrite --types .=random --dialect %s", forms[i][0],
+                 forms[i][1]);
+        synth("other", options, other);
+        assert_true(checksum(path) != checksum(other));
+        same_logits(path, other);
+        snprintf(options, sizeof options, "%s --quant q8 --overwrite --types .=random --split 7", forms[i][0]);
+        synth("shards", options, other);
+        snprintf(other, sizeof other, "%s/shards-00004-of-00007.gguf", folder);
+        same_logits(path, other);
+    }
+}
+
+/* A file's records with data of our own: by way of the records alone, too, and of a file that was cut off. */
+static void like_a_file(void **state)
+{
+    char path[128], other[128], headers[128], command[700];
+    struct gguf *a, *b;
+    struct err e = {0};
+    synth("real", "--quant q2 --arch qwen4exp --seed 7", path);
+    snprintf(headers, sizeof headers, "%s/headers.gguf", folder);
+    snprintf(other, sizeof other, "%s/like.gguf", folder);
+    snprintf(command, sizeof command,
+             TEST_BUILD "/ds4-gguf synth --like %s --headers -o %s 2>/dev/null && " TEST_BUILD
+                        "/ds4-gguf synth --like %s -o %s 2>/dev/null",
+             path, headers, headers, other);
+    assert_int_equal(system(command), 0);
+    if (gguf_open(path, &a, &e) || gguf_open(other, &b, &e)) fail_msg("%s", e.msg);
+    assert_int_equal(gguf_data_start(a), gguf_data_start(b));
+    assert_memory_equal(gguf_data(a), gguf_data(b), gguf_data_start(a));
+    assert_true(gguf_size(b) <= gguf_size(a) && gguf_size(b) + 32 > gguf_size(a));
+    for (uint64_t i = 0; i < gguf_n_tensors(a); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(a, i);
+        if (t->bytes > 8) assert_memory_not_equal(gguf_data(a) + t->offset, gguf_data(b) + t->offset, t->bytes);
+    }
+    gguf_close(a);
+    gguf_close(b);
+    size_t n;
+    mem_free(logits_of(other, &n)); /* it runs */
+    assert_int_equal(truncate(path, 900000), 0);
+    const uint64_t whole = checksum(other);
+    snprintf(command, sizeof command, TEST_BUILD "/ds4-gguf synth --overwrite --like %s -o %s 2>/dev/null", path,
+             other);
+    assert_int_equal(system(command), 0);
+    assert_true(checksum(other) == whole);
+    shell_expect(TEST_BUILD "/ds4-gguf synth --like x --preset tiny -o y 2>&1", 2, "--like takes shapes and types");
+    shell_expect(TEST_BUILD "/ds4-gguf synth --headers -o y 2>&1", 2, "--headers is for --like FILE");
 }
 
 /* Rows that do not fill blocks get the type that the converter takes, and a note. */
@@ -510,6 +591,8 @@ int main(void)
         cmocka_unit_test(keys_of_the_user),
         cmocka_unit_test(refusals),
         cmocka_unit_test(every_type),
+        cmocka_unit_test(dialects_and_shards),
+        cmocka_unit_test(like_a_file),
         cmocka_unit_test(types_by_rules),
         cmocka_unit_test(rows_that_do_not_fit),
         cmocka_unit_test(mxfp4_runs),
