@@ -103,8 +103,8 @@ static void not_a_model(void **state)
 {
     static const struct {
         const char *first, *second, *says;
-    } cases[] = {{draft, NULL, "is a draft; give it next to a language model"},
-                 {copies, NULL, "is a draft; give it next to a language model"},
+    } cases[] = {{draft, NULL, "is the draft block of a Qwen3.8 Flash Next model; give it with a second -m"},
+                 {copies, NULL, "is the draft block of a Qwen3.8 Flash Next model; give it with a second -m"},
                  {copies, trunk, "are not of one model"},
                  {trunk, base, "are not of one model"},
                  {base, trunk, "are not of one model"},

@@ -126,9 +126,9 @@ static void number_case(int i, struct hostile_qwen38 *c)
 
 static const struct list {
     const char *name;
-    bool needed;
+    bool needed, summed; /* its entries are; it follows from sizes all the same */
 } lists[] = {{"ple.layer_multipliers", true},
-             {"ple.head_offsets", true},
+             {"ple.head_offsets", true, true},
              {"ple.head_vocab_sizes", true},
              {"ple.layers", false},
              {"attention.compress_ratios", false}};
@@ -159,8 +159,9 @@ static void list_case(int i, struct hostile_qwen38 *c)
     snprintf(c->about, sizeof c->about, "%s", k->name);
     snprintf(c->name, sizeof c->name, "%s_%s", k->name, f->name);
     c->edit = f->edit;
-    const bool told = !strcmp(k->name, "ple.layers"); /* ratios by a constant, also of recurrent blocks */
-    c->end = missing && told ? END_SAME : k->needed ? END_REFUSED : END_EITHER;
+    const bool told =
+        !k->needed && strcmp(k->name, "attention.compress_ratios"); /* those by a constant for all blocks */
+    c->end = missing && (told || k->summed) ? END_SAME : k->needed ? END_REFUSED : END_EITHER;
 }
 
 /* ---- tensors */

@@ -208,7 +208,6 @@ static const struct {
 } refusals[] = {
     {{KEY_DROP, Q "ple.layer_multipliers"}, "ple.layer_multipliers is missing and cannot be derived"},
     {{KEY_DROP, Q "ple.head_vocab_sizes"}, "ple.head_vocab_sizes is missing and cannot be derived"},
-    {{KEY_DROP, Q "ple.head_offsets"}, "ple.head_offsets is missing and cannot be derived"},
     {{KEY_NUM, Q "ple.head_offsets", .v = 5, .type = GGUF_U32}, "an array of 1 to 65536 numbers is needed"},
     {{KEY_KEEP, Q "ple.head_offsets", .n = 7}, "ple.head_offsets has 7 entries; 8 are needed"},
     {{KEY_LAST, Q "ple.head_vocab_sizes", .v = 0}, "ple.head_vocab_sizes[7] = 0: a head needs rows"},
