@@ -1,11 +1,11 @@
-/* What the AVX-512 kernels for few activation rows share: blocks are multiplied as they lie in memory, eight weight rows
- * at a time, each a stream of its own (quant_walk.h), and all activation rows of a pass use what was unpacked. Included
- * by *_avx512.c only.
+/* What the AVX-512 kernels for few activation rows share: blocks are multiplied as they lie in memory, eight weight
+ * rows at a time, each a stream of its own (quant_walk.h), and all activation rows of a pass use what was unpacked.
+ * Included by *_avx512.c only.
  *
  * Lines are asked for a while before they are used, into the second-level cache: asked for into the first level, they
- * would take its few places for misses from the loads. Eight streams of Q8_0 (4096 columns, tasks of 64 rows), GB/s with
- * one and with two threads: nothing asked for 22 and 34, into the first level 19 and 31, into the second 27 and 34;
- * plain reading of the same memory: 27 and 33 (Zen 4, 2 cores, 4-KiB pages). */
+ * would take its few places for misses from the loads. Eight streams of Q8_0 (4096 columns, tasks of 64 rows), GB/s
+ * with one and with two threads: nothing asked for 22 and 34, into the first level 19 and 31, into the second 27 and
+ * 34; plain reading of the same memory: 27 and 33 (Zen 4, 2 cores, 4-KiB pages). */
 #ifndef QUANT_QUANT_DIRECT_AVX512_H
 #define QUANT_QUANT_DIRECT_AVX512_H
 #include "quant/quant_avx512.h"
@@ -63,8 +63,8 @@ INLINE void direct_walk(direct512_fn *direct, enum qtype t, int k, const void *w
         for (int c = 0; c < n_cols; c += DIRECT_COLS) {
             const int n = n_cols - c < DIRECT_COLS ? n_cols - c : DIRECT_COLS;
             __m256 acc[DIRECT_COLS];
-            UNROLL for (int C = 1; C <= DIRECT_COLS; C++)
-                if (n == C) direct(t, C, k, row, x + (size_t)c * x_stride, x_stride, acc);
+            UNROLL for (int C = 1; C <= DIRECT_COLS; C++) if (n == C)
+                direct(t, C, k, row, x + (size_t)c * x_stride, x_stride, acc);
             for (int i = 0; i < n; i++) store_rows(out + (size_t)(c + i) * out_stride, acc[i], j, n_rows);
         }
     }

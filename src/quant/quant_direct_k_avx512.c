@@ -114,8 +114,8 @@ INLINE void block_products(enum qtype t, int C, const uint8_t *const row[ROWS], 
         UNROLL for (int i = 0; i < PARTS; i++)
         {
             const __m512i code = codes(t, &bits, i), by = spread(t, scale, i);
-            UNROLL for (int c = 0; c < C; c++) s[c] = _mm512_dpwssd_epi32(i ? s[c] : _mm512_setzero_si512(),
-                                                                          _mm512_maddubs_epi16(code, q[c][i]), by);
+            UNROLL for (int c = 0; c < C; c++) s[c] =
+                _mm512_dpwssd_epi32(i ? s[c] : _mm512_setzero_si512(), _mm512_maddubs_epi16(code, q[c][i]), by);
         }
         UNROLL for (int c = 0; c < C; c++)
         {

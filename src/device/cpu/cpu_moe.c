@@ -168,6 +168,13 @@ static void batch_shared(struct moe_job *j)
     };
 }
 
+/* Rows of gate and up that a task of n batches takes. */
+static int up_rows(const struct tensor_view *gate, const struct tensor_view *up, int n_threads, int n)
+{
+    const size_t bytes = quant_row_bytes(gate->type, gate->ne[0]) + quant_row_bytes(up->type, up->ne[0]);
+    return cpu_tile_rows(gate->ne[1], bytes, 4 * n_threads / max_i64(1, n) + 1);
+}
+
 static void moe_plan(struct moe_job *j)
 {
     const int n_threads = cpu_of(j->s)->n_threads;
@@ -177,12 +184,13 @@ static void moe_plan(struct moe_job *j)
         if (j->start[e + 1] > j->start[e]) batch_routed(j, e);
     if (j->a->shared_gate) batch_shared(j);
     const struct expert_layer *l = experts_layer(j->a->experts, j->a->layer);
-    const size_t up_bytes = quant_row_bytes(l->gate.type, j->D) + quant_row_bytes(l->up.type, j->D);
     if (j->many) {
         moe_slabs_plan(j);
         return;
     }
-    j->up_step = cpu_tile_rows(l->gate.ne[1], up_bytes, 4 * n_threads / max_i64(1, j->n_batches) + 1);
+    j->up_step = up_rows(&l->gate, &l->up, n_threads, j->n_batches);
+    if (j->a->shared_gate)
+        j->shared_up_step = up_rows(&j->a->shared_gate->v, &j->a->shared_up->v, n_threads, j->n_batches);
     j->down_step = cpu_tile_rows(j->D, quant_row_bytes(l->down.type, l->down.ne[0]), 4 * n_threads);
 }
 
@@ -199,12 +207,19 @@ static bool experts_fetch(struct moe_job *j, struct experts_ticket **ticket)
     return !rc;
 }
 
+static int up_step_of(const struct moe_job *j, const struct batch *b)
+{
+    return b->row ? j->up_step : j->shared_up_step;
+}
+
 /* First task of every batch; the number of up tasks comes last. */
 static void count_tasks(struct moe_job *j)
 {
     j->task0[0] = 0;
-    for (int b = 0; b < j->n_batches; b++)
-        j->task0[b + 1] = j->task0[b] + (int)((j->batch[b].e.gate.ne[1] + j->up_step - 1) / j->up_step);
+    for (int i = 0; i < j->n_batches; i++) {
+        const int step = up_step_of(j, &j->batch[i]);
+        j->task0[i + 1] = j->task0[i] + (int)((j->batch[i].e.gate.ne[1] + step - 1) / step);
+    }
 }
 
 /* ---------------------------------------------------------------- phases */
@@ -263,7 +278,8 @@ static void up_task(void *arg, int task, int thread)
     const struct moe_job *j = arg;
     const struct up_place at = up_place(j, task);
     const struct batch *b = &j->batch[at.batch];
-    const int F = (int)b->e.gate.ne[1], r0 = at.task * j->up_step, n = (int)min_i64(j->up_step, F - r0);
+    const int step = up_step_of(j, b), F = (int)b->e.gate.ne[1];
+    const int r0 = at.task * step, n = (int)min_i64(step, F - r0);
     const int64_t padded = b->e.down.ne[0];
     float *gate = cpu_scratch_of(j->s, thread), *up = gate + COLS * n;
     for (int c = 0; c < b->n && r0 == 0 && padded > F; c++)
@@ -330,6 +346,7 @@ static void moe_run(struct moe_job *j)
         moe_slabs_down(j);
         return;
     }
+    count_tasks(j);
     cpu_tasks(j->s, up_task, j, j->task0[j->n_batches]);
     copy_mid(j, F, experts_layer(a->experts, a->layer)->down.ne[0]);
     cpu_ranges(j->s, quantise_mid, j, items, 4 * F);
@@ -349,13 +366,10 @@ void cpu_moe(struct dev_stream *s, const struct moe_args *a)
     if (!c.base) return;
     moe_carve(&c, &j, isa);
     moe_plan(&j);
-    const size_t wide = (size_t)max_i64(2 * j.up_step, j.down_step);
+    const size_t wide = (size_t)max_i64(2 * max_i64(j.up_step, j.shared_up_step), j.down_step);
     const size_t own = j.many ? moe_slabs_thread_bytes(&j, isa) : COLS * wide * sizeof(float);
     struct experts_ticket *ticket = NULL;
-    if (cpu_thread_scratch(s, own) && experts_fetch(&j, &ticket)) {
-        count_tasks(&j);
-        moe_run(&j);
-    }
+    if (cpu_thread_scratch(s, own) && experts_fetch(&j, &ticket)) moe_run(&j);
     if (ticket) experts_done(ticket);
 }
 
@@ -373,8 +387,9 @@ void cpu_moe_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu
         cpu_work_raise(w, c.used, moe_slabs_thread_bytes(&j, d->isa));
         return;
     }
-    const size_t up_bytes = quant_row_bytes(l->gate.type, D) + quant_row_bytes(l->up.type, D);
-    const int up = cpu_tile_rows(F, up_bytes, 1);
+    const int routed = up_rows(&l->gate, &l->up, 0, 1);
+    const int up =
+        args.shared_gate ? (int)max_i64(routed, up_rows(&args.shared_gate->v, &args.shared_up->v, 0, 1)) : routed;
     const int down = cpu_tile_rows(D, quant_row_bytes(l->down.type, F), 4 * d->n_threads);
     cpu_work_raise(w, c.used, COLS * (size_t)max_i64(2 * up, down) * sizeof(float));
 }

@@ -37,7 +37,7 @@ struct moe_job {
     struct act_rows mid_x, shared_mid_x;
     bool many;                                                /* rows: cpu_moe_slab.c does the work */
     struct act_rows gate_x, up_x, shared_gate_x, shared_up_x; /* many rows: of the pairs, of the shared expert */
-    int up_step, down_step;                                   /* weight rows per task */
+    int up_step, shared_up_step, down_step;                   /* weight rows per task */
     int *task0;                                               /* [n_batches + 1] first up task of a batch */
     struct act_rows x[ACT_COUNT], pair_x[ACT_COUNT];          /* by row; by pair. p NULL: format not needed */
 };

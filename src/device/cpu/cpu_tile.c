@@ -2,8 +2,9 @@
 #include "device/cpu/cpu_tile.h"
 
 /* Activation bytes that stay in a second-level cache beside the weights that stream through it; rows that kernels
- * multiply with one unpacking of the weights. */
-enum { BLOCK_BYTES = 640 << 10, BLOCK_ROWS = 64, TASK_BYTES = 128 << 10 };
+ * multiply with one unpacking of the weights; weights of a task: long streams are read faster (decode of Flash-shaped
+ * layers with 128, 256, 512, 1024 KiB: 14.3, 15.0, 15.6, 15.2 tokens/s, Zen 4, 2 cores). */
+enum { BLOCK_BYTES = 640 << 10, BLOCK_ROWS = 64, TASK_BYTES = 512 << 10 };
 
 void cpu_tile_run(const struct cpu_tile *q, int64_t r0, int n)
 {
