@@ -93,25 +93,26 @@ INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, cons
     UNROLL for (int c = 0; c < C; c++) acc_store(acc, c, v[c]);
 }
 
-#define SLAB32(name, type, packing, with_min)                                                                          \
+/* from: activation rows that are worth unpacking for; more where AVX-512 multiplies blocks as they lie. */
+#define SLAB32(name, type, packing, with_min, least)                                                                   \
     static void name##_fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)              \
     {                                                                                                                  \
         fill(type, row, first, n_blocks, slab);                                                                        \
     }                                                                                                                  \
     QUANT_MULTIPLY(name##_multiply, columns, type)                                                                     \
     const struct quant_slab slab_##name##_avx512 = {.block = 32,                                                       \
-                                                    .from = 3,                                                         \
+                                                    .from = (least),                                                   \
                                                     .slab_block = HALVES * HALF_BYTES(with_min),                       \
                                                     .panel_block = (with_min) ? 44 : 40,                               \
                                                     .pack = packing,                                                   \
                                                     .fill = name##_fill,                                               \
                                                     .multiply = name##_multiply};
 
-SLAB32(q8_0, QT_Q8_0, quant_pack_32, false)
-SLAB32(q4_0, QT_Q4_0, quant_pack_32, false)
-SLAB32(mxfp4, QT_MXFP4, quant_pack_32, false)
-SLAB32(q5_0, QT_Q5_0, quant_pack_32, false)
-SLAB32(iq4_nl, QT_IQ4_NL, quant_pack_32, false)
-SLAB32(q4_1, QT_Q4_1, quant_pack_32_sums, true)
-SLAB32(q5_1, QT_Q5_1, quant_pack_32_sums, true)
+SLAB32(q8_0, QT_Q8_0, quant_pack_32, false, 9)
+SLAB32(q4_0, QT_Q4_0, quant_pack_32, false, 9)
+SLAB32(mxfp4, QT_MXFP4, quant_pack_32, false, 9)
+SLAB32(q5_0, QT_Q5_0, quant_pack_32, false, 3)
+SLAB32(iq4_nl, QT_IQ4_NL, quant_pack_32, false, 3)
+SLAB32(q4_1, QT_Q4_1, quant_pack_32_sums, true, 3)
+SLAB32(q5_1, QT_Q5_1, quant_pack_32_sums, true, 3)
 #endif

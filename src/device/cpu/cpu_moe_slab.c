@@ -11,7 +11,7 @@
 #include "device/cpu/cpu_tile.h"
 
 enum {
-    MANY = 8,      /* rows of a step */
+    MANY = 5,      /* rows of a step */
     COLS = 256,    /* rows whose products lie in scratch at a time, a multiple of QUANT_PANEL */
     DOWN_SLABS = 2 /* most slabs of a down task: the panels of all experts, too many for a cache, pass by once */
 };
