@@ -8,13 +8,8 @@
  * from the cache, 10.4 from memory (Zen 4, 2 cores). Shuffles in place of the matrix products and masks loaded from
  * memory in place of the tests were slower. */
 #ifdef __AVX512VNNI__
-#include "quant/quant_direct_avx512.h"
 #include "quant/quant_iq2_book_avx512.h"
-
-enum {
-    PLANES = 8,
-    PIECE = 16 /* pairs of blocks whose activation planes are made at a time */
-};
+#include "quant/quant_planar_avx512.h"
 
 /* Two blocks of a row: what the groups of eight need, byte g for group g. */
 struct pair {
@@ -52,21 +47,6 @@ INLINE __mmask64 negative(const struct pair *v, int p)
     return _mm512_test_epi8_mask(v->sign, _mm512_set1_epi8((char)(1 << p)));
 }
 
-/* Codes of two activation blocks by planes. */
-INLINE void planes_of(const uint8_t *first, const uint8_t *second, uint8_t plane[PLANES][64])
-{
-    /* byte 8*p + g of a vector with eight groups: value p of group g */
-    const __m512i by_value =
-        _mm512_set_epi8(63, 55, 47, 39, 31, 23, 15, 7, 62, 54, 46, 38, 30, 22, 14, 6, 61, 53, 45, 37, 29, 21, 13, 5, 60,
-                        52, 44, 36, 28, 20, 12, 4, 59, 51, 43, 35, 27, 19, 11, 3, 58, 50, 42, 34, 26, 18, 10, 2, 57, 49,
-                        41, 33, 25, 17, 9, 1, 56, 48, 40, 32, 24, 16, 8, 0);
-    for (int i = 0; i < 8; i++) {
-        uint64_t q[PLANES];
-        store512(q, _mm512_permutexvar_epi8(by_value, load512((i < 4 ? first : second) + 64 * (i % 4))));
-        for (int p = 0; p < PLANES; p++) memcpy(plane[p] + 8 * i, &q[p], 8);
-    }
-}
-
 /* Products of a pair with its activation planes, in lanes of 32 values. */
 INLINE __m512i pair_products(const struct pair *v, const uint8_t *plane)
 {
@@ -78,11 +58,6 @@ INLINE __m512i pair_products(const struct pair *v, const uint8_t *plane)
         s[p % 2] = _mm512_dpbusd_epi32(s[p % 2], magnitudes(v, p), signed_q);
     }
     return _mm512_mullo_epi32(_mm512_add_epi32(s[0], s[1]), v->scale);
-}
-
-INLINE __m256 step8(__m256 acc, __m256i sum, __m256 d, float yd)
-{
-    return _mm256_add_ps(acc, _mm256_mul_ps(_mm256_mul_ps(d, _mm256_set1_ps(yd)), _mm256_cvtepi32_ps(sum)));
 }
 
 INLINE __m256 scales_of_rows(const uint8_t *const row[ROWS], size_t at)
@@ -133,15 +108,6 @@ INLINE __m256 rows_last(const struct book *book, const uint8_t *const row[ROWS],
     }
     half_sums(sum, &s0, &s1);
     return step8(acc, s0, scales_of_rows(row, 0), d);
-}
-
-/* Results so far of the rows of a step. */
-INLINE __m256 load_rows(const float *out, int step, int n_rows)
-{
-    const int steps = stream_steps(n_rows, ROWS);
-    float lane[ROWS] = {0};
-    for (int r = step, i = 0; i < ROWS && r < n_rows; i++, r += steps) lane[i] = out[r];
-    return _mm256_loadu_ps(lane);
 }
 
 /* Blocks [first, first + n) of all rows times one activation row: out goes on from the blocks before. */
