@@ -65,13 +65,24 @@ static void ask_for_huge_pages(void *p, size_t bytes)
 #endif
 }
 
-void *mem_try_aligned(size_t bytes, size_t align)
+static void *aligned(size_t bytes, size_t align)
 {
     void *p = NULL;
     if (align < sizeof(void *)) align = sizeof(void *);
     if (bytes > PTRDIFF_MAX || posix_memalign(&p, align, bytes ? bytes : 1)) return NULL;
     ask_for_huge_pages(p, bytes);
-    return memset(p, 0, bytes);
+    return p;
+}
+
+void *mem_try_aligned(size_t bytes, size_t align)
+{
+    void *const p = aligned(bytes, align);
+    return p ? memset(p, 0, bytes) : NULL;
+}
+
+void *mem_try_scratch(size_t bytes)
+{
+    return aligned(bytes, 64);
 }
 
 void mem_free(void *p)

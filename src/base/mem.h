@@ -11,6 +11,8 @@ void *mem_grow(void *p, size_t bytes); /* realloc; never NULL; new bytes undefin
 char *mem_strdup(const char *s);
 void *mem_try(size_t bytes);                       /* zeroed, or NULL */
 void *mem_try_aligned(size_t bytes, size_t align); /* zeroed, align a power of two; freed with mem_free; or NULL */
+/* Not zeroed, align 64: the system clears each page when it is first used, by the thread that uses it. */
+void *mem_try_scratch(size_t bytes);
 void mem_free(void *p);                            /* NULL is fine */
 /* What mem_alloc, mem_grow and mem_strdup call when memory is out: by default a line on stderr and abort(). fn must not
  * return; NULL brings the default back. */

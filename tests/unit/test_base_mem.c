@@ -44,6 +44,18 @@ static void memory_is_zeroed_and_aligned(void **state)
     }
     assert_null(mem_try(SIZE_MAX));
     assert_null(mem_try_aligned(SIZE_MAX, 64));
+    for (size_t bytes = 1; bytes < 100 << 20; bytes *= 8) { /* large ones on huge pages */
+        unsigned char *p = mem_try_scratch(bytes);
+        assert_non_null(p);
+        assert_int_equal((uintptr_t)p % 64, 0);
+        p[0] = p[bytes - 1] = 1;
+        mem_free(p);
+        p = mem_try_aligned(bytes, 64);
+        assert_non_null(p);
+        assert_int_equal(p[0] + p[bytes - 1], 0);
+        mem_free(p);
+    }
+    assert_null(mem_try_scratch(SIZE_MAX));
     char *s = mem_strdup("text");
     s = mem_grow(s, 100);
     assert_string_equal(s, "text");

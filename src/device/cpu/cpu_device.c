@@ -29,7 +29,7 @@ static bool scratch_grow(struct dev_stream *s, struct scratch *at, size_t bytes)
     if (bytes <= at->bytes) return true;
     const size_t want = grown(bytes);
     mem_free(at->p);
-    *at = (struct scratch){.p = mem_try_aligned(want, 64)};
+    *at = (struct scratch){.p = mem_try_scratch(want)};
     if (at->p)
         at->bytes = want;
     else
