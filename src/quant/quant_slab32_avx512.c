@@ -93,7 +93,7 @@ INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, cons
     UNROLL for (int c = 0; c < C; c++) acc_store(acc, c, v[c]);
 }
 
-/* from: activation rows that are worth unpacking for; more where AVX-512 multiplies blocks as they lie. */
+/* least: activation rows that are worth unpacking for; more where AVX-512 multiplies blocks as they lie. */
 #define SLAB32(name, type, packing, with_min, least)                                                                   \
     static void name##_fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)              \
     {                                                                                                                  \
