@@ -6,10 +6,10 @@
  *
  * Run: build/bench_quant [type ...]
  *
- * "GB/s" reads weights that no cache holds, with one activation row; the other columns work on a small matrix (thousand
- * million multiply-adds per second for 1, 4, 8, 32 activation rows by tile kernels; with slabs and panels for 4, 12, 48
- * and 1,024, unpacking included, packing not). Sets take turns and the best of several rounds counts, so that a busy
- * machine hurts them alike. */
+ * "GB/s" reads weights that no cache holds, 512 KiB a time as a task does, with one activation row; the other columns
+ * work on a small matrix (thousand million multiply-adds per second for 1, 4, 8, 32 activation rows by tile kernels;
+ * with slabs and panels for 4, 12, 48 and 1,024, unpacking included, packing not). Sets take turns and the best of
+ * several rounds counts, so that a busy machine hurts them alike. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "quant/quant.h"
 
 enum { K = 4096, TILE_ROWS = 32, SMALL_ROWS = 64, MAX_COLS = 32, ROUNDS = 5 };
-static const size_t STREAM_BYTES = 96u << 20;
+static const size_t STREAM_BYTES = 96u << 20, TASK_BYTES = 512u << 10;
 static const int col_counts[] = {1, 4, 8, 32};
 static const int slab_counts[] = {4, 12, 48, 1024};
 enum { N_COUNTS = 4, MOST_SLAB = 1024 };
@@ -68,17 +68,17 @@ struct work {
     float out[MAX_COLS * TILE_ROWS];
 };
 
-/* Seconds per multiplication of rows 0..n_rows-1 with n_cols activation rows. */
-static double time_tiles(struct work *b, enum quant_isa isa, int n_rows, int n_cols, double at_least)
+/* Seconds per multiplication of rows 0..n_rows-1, `step` at a time, with n_cols activation rows. */
+static double time_tiles(struct work *b, enum quant_isa isa, int n_rows, int step, int n_cols, double at_least)
 {
     quant_tile_fn *const tile = quant_tile(isa, b->type);
     const double start = cpu_s();
     double now;
     int n = 0;
     do {
-        for (int r = 0; r < n_rows; r += TILE_ROWS)
-            tile(K, b->w + (size_t)r * b->row_bytes, b->row_bytes, n_rows - r < TILE_ROWS ? n_rows - r : TILE_ROWS,
-                 b->x, b->x_stride, n_cols, b->out, TILE_ROWS);
+        for (int r = 0; r < n_rows; r += step)
+            tile(K, b->w + (size_t)r * b->row_bytes, b->row_bytes, n_rows - r < step ? n_rows - r : step, b->x,
+                 b->x_stride, n_cols, b->out, (size_t)step);
         n++;
         now = cpu_s();
     } while (now - start < at_least);
@@ -154,15 +154,16 @@ static void bench_type(uint32_t type)
         for (int i = 0; i < K; i++) x[i] = (float)(int32_t)draw(&s) * 0x1p-31f;
         act_quantise(f, x, K, b.x + (size_t)c * b.x_stride);
     }
+    const int task = (int)(TASK_BYTES / b.row_bytes);
     double stream[QUANT_ISA_COUNT], small[QUANT_ISA_COUNT][N_COUNTS];
     for (int round = 0; round < ROUNDS; round++) {
         for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
             if (!quant_isa_usable((enum quant_isa)isa)) continue;
             const int rows = isa == QUANT_SCALAR ? b.n_rows / 16 : b.n_rows;
-            const double t = time_tiles(&b, (enum quant_isa)isa, rows, 1, 0) / rows;
+            const double t = time_tiles(&b, (enum quant_isa)isa, rows, task, 1, 0) / rows;
             if (!round || t < stream[isa]) stream[isa] = t;
             for (int c = 0; c < N_COUNTS; c++) {
-                const double u = time_tiles(&b, (enum quant_isa)isa, SMALL_ROWS, col_counts[c], 0.01);
+                const double u = time_tiles(&b, (enum quant_isa)isa, SMALL_ROWS, TILE_ROWS, col_counts[c], 0.01);
                 if (!round || u < small[isa][c]) small[isa][c] = u;
             }
         }
