@@ -1,5 +1,9 @@
 /* AVX-512 tiles of the types with blocks of 32 codes, Q8_0, Q4_0 and MXFP4, for few activation rows (ACT_Q8_0). Codes
- * are made unsigned; the activations say what that adds to a block's sum. Two blocks share a vector. */
+ * are made unsigned; the activations say what that adds to a block's sum. Two blocks share a vector.
+ *
+ * Floor: memory; 544 bytes of Q8_0 (eight rows, two blocks) take about 80 vector instructions, two a cycle. Measured
+ * (Zen 4, 2 cores, 3.7 GHz): from the cache 38 GB/s per thread, from memory 29 to 34 GB/s with two threads where plain
+ * reading gives 26 to 33. Four activation rows: 66 thousand million multiply-adds/s per thread. */
 #ifdef __AVX512VNNI__
 #include "quant/quant_codes32_avx2.h"
 #include "quant/quant_direct_avx512.h"
