@@ -173,6 +173,10 @@ static void test_several_blocks(void **state)
 static void test_long_rows(void **state)
 {
     for (int i = 0; i < N_TYPES; i++) check_shapes(types[i], quant_type(types[i])->block == 1 ? 2500 : 2304);
+    /* IQ2_XXS takes longer rows in pieces of 8192 values: a whole second one, and one of an odd number of blocks. */
+    check_shapes(QT_IQ2_XXS, 2 * 8192);
+    check_shapes(QT_IQ2_XXS, 8192 + 256);
+    check_shapes(QT_IQ2_XXS, 8192 + 3 * 256);
 }
 
 /* Largest codes everywhere: no intermediate sum may overflow or saturate. */
