@@ -31,7 +31,10 @@ static void note_ignored(struct canonical *c)
         }
         other += (int)gguf_n_tensors(c->files[f]);
     }
-    for (uint64_t i = 0; i < c->sources.n; i++) other -= source_at(c, i)->bound && source_at(c, i)->part <= 0;
+    for (uint64_t i = 0; i < c->sources.n; i++) {
+        const struct source *s = source_at(c, i);
+        if (s->bound && s->part <= 0) other -= s->last ? 2 : 1;
+    }
     other -= draft;
     if (draft)
         dialect_note(c, NOTE_IGNORED, "%d tensors of a draft inside this file (blk.%d)", draft, canonical_n_blocks(c));
@@ -283,7 +286,8 @@ bool canonical_is_vital(const struct canonical *c, const struct gguf_tensor *t)
 {
     for (uint64_t i = 0; i < c->sources.n; i++) {
         const struct source *s = source_at(c, i);
-        if (s->t == t && s->bound && dialect_is_vital(&c->family->tensors[s->row])) return true;
+        if ((s->t == t || (s->last && s->last->t == t)) && s->bound && dialect_is_vital(&c->family->tensors[s->row]))
+            return true;
     }
     return false;
 }

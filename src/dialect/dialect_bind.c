@@ -125,7 +125,8 @@ bool dialect_is_vital(const struct tensor_row *row)
 static void check_values(struct canonical *c, const struct source *s, const struct tensor_row *row, bool all,
                          struct problems *p)
 {
-    const int64_t r = all ? dialect_scan_values(s) : s->part > 0 ? -1 : dialect_scan(c, s);
+    int64_t r = all ? dialect_scan_values(s) : s->part > 0 ? -1 : dialect_scan(c, s);
+    if (r < 0 && s->last) r = dialect_scan(c, s->last);
     if (r < 0) return;
     if (!all && !dialect_is_vital(row)) {
         if (p->n_unsound++ < 3)
@@ -172,6 +173,23 @@ static bool is_small(const struct tensor_row *row)
     return (row->flags & TENSOR_SMALL) || !strchr(row->shape, ' ');
 }
 
+/* Columns of one tensor, then those of the other, in every row. */
+static int join(const struct canonical *c, struct source *s, struct err *e)
+{
+    const struct source *last = s->last;
+    const size_t half = quant_row_bytes(s->view.type, s->view.ne[0] / 2);
+    const uint8_t *a = gguf_data(c->files[s->file]) + s->t->offset,
+                  *b = gguf_data(c->files[last->file]) + last->t->offset;
+    uint8_t *copy = mem_try_aligned((size_t)s->view.ne[1] * 2 * half, 64);
+    if (!copy) return no_memory(s, e);
+    for (int64_t r = 0; r < s->view.ne[1]; r++) {
+        memcpy(copy + (size_t)r * 2 * half, a + (size_t)r * half, half);
+        memcpy(copy + (size_t)r * 2 * half + half, b + (size_t)r * half, half);
+    }
+    own(s, copy, s->view.type, 2 * half);
+    return 0;
+}
+
 /* Once nothing is left to refuse: a damaged file costs no memory. */
 static int make_copies(struct canonical *c, struct err *e)
 {
@@ -180,7 +198,9 @@ static int make_copies(struct canonical *c, struct err *e)
         struct source *s = source_at(c, i);
         const struct tensor_row *row = &c->family->tensors[s->row];
         if (!s->bound) continue;
-        if (row->flags & TENSOR_IDS && c->look)
+        if (s->last)
+            rc = c->look ? 0 : join(c, s, e);
+        else if (row->flags & TENSOR_IDS && c->look)
             own(s, NULL, QT_I32, (size_t)s->view.ne[0] * sizeof(int32_t));
         else if (row->flags & TENSOR_IDS)
             rc = copy_ids(s, e);
@@ -225,11 +245,45 @@ static void misshapen(const struct canonical *c, const struct source *s, const i
     problem(p, "%.*s is %s, expected %s", (int)s->t->name.n, s->t->name.p, have_text, want_text);
 }
 
+/* A tensor that the file has as two, with half of the columns each: a view without data until the copy is made. True:
+ * there are two of them. */
+static bool bind_halves(struct canonical *c, const struct tensor_row *row, int layer, struct problems *p)
+{
+    const struct source *a = row->halves[0] ? dialect_find(c, layer, row->halves[0]) : NULL;
+    const struct source *b = row->halves[1] ? dialect_find(c, layer, row->halves[1]) : NULL;
+    int64_t want[4], half[4];
+    struct err e = {0};
+    if (!a || !b) return false;
+    dialect_shape(c, row, layer, want);
+    memcpy(half, want, sizeof half);
+    half[0] /= 2;
+    if (!type_is_usable(a, row, p) || !type_is_usable(b, row, p)) return true;
+    if (!dialect_shape_fits(c, a, half, 0) || !dialect_shape_fits(c, b, half, 0))
+        misshapen(c, dialect_shape_fits(c, a, half, 0) ? b : a, half, p);
+    else if (a->t->type != b->t->type)
+        problem(p, "%s and %s have two types, %s and %s; one is needed", a->name, b->name, quant_type(a->t->type)->name,
+                quant_type(b->t->type)->name);
+    else {
+        struct source *s = dialect_add_joined(c, a, b, row, layer, &e);
+        if (!s) {
+            problem(p, "%s", e.msg);
+            return true;
+        }
+        s->view = (struct tensor_view){.type = a->t->type};
+        memcpy(s->view.ne, want, sizeof want);
+        own(s, NULL, a->t->type, quant_row_bytes(a->t->type, want[0]));
+        s->bound = true;
+        dialect_note(c, NOTE_SPLIT, "%s, %s -> %s", row->halves[0], row->halves[1], row->stem);
+    }
+    return true;
+}
+
 static void bind_one(struct canonical *c, const struct tensor_row *row, int layer, bool optional, struct problems *p)
 {
     struct source *s = (struct source *)dialect_find(c, layer, row->stem);
     int64_t want[4];
-    if (row->when && !row->when(c, layer)) return;
+    if (row->flags & TENSOR_HALF || (row->when && !row->when(c, layer))) return;
+    if (!s && bind_halves(c, row, layer, p)) return;
     if (!s) {
         if (!optional) missing(row, layer, p);
         return;

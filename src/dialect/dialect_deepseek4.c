@@ -300,7 +300,7 @@ static const struct tensor_row tensors[] = {
     {"ffn_down_shexp", "Fs D", BLOCK, MATRIX},
 };
 
-static const struct tensor_split splits[] = {GATE_AND_UP};
+static const struct tensor_split splits[] = {GATE_AND_UP, GATE_AND_UP_SHARED};
 
 /* ---- relations (spec deepseek-v4 8) */
 

@@ -16,6 +16,7 @@ enum tensor_class {
     CLASS_HYPER,  /* W1 */
     CLASS_ROUTER, /* W2 */
     CLASS_INDEX,  /* W3 */
+    CLASS_MEMORY, /* W4 */
     CLASS_VECTOR, /* W6 */
     CLASS_EXPERT, /* W7 */
     CLASS_EDGE,   /* W7: embedding and output */
@@ -29,6 +30,7 @@ enum {
     TENSOR_ALL_OR_NONE = 16, /* optional, but a hole if other blocks have one */
     TENSOR_TABLE = 32,       /* stays on disk: rows are read by position, never through the mapping */
     TENSOR_FOLDED = 64,      /* a vector that may be stored as rows */
+    TENSOR_HALF = 128,       /* no tensor of the model: half of the columns of one */
 };
 
 struct tensor_alias {
@@ -44,7 +46,8 @@ struct tensor_row {
     int flags;
     bool (*when)(const struct canonical *c, int layer); /* the block has such a tensor; NULL: every block */
     struct tensor_alias also[6];
-    const char *suffix; /* NULL: ".weight" */
+    const char *suffix;    /* NULL: ".weight" */
+    const char *halves[2]; /* the rows that may hold its first and its last columns instead (spec 4 T4); NULL: none */
 };
 
 /* One tensor that holds several, one behind the other in its rows (of each expert's; spec 4 T3). */

@@ -18,6 +18,8 @@ struct source {
     int layer; /* -1: not of a block */
     int part;  /* -1: whole; else which part of a split tensor */
     const struct tensor_split *split;
+    const struct source
+        *last; /* t and file have the first half of the columns, this one the others; NULL: they have all */
     bool bound;
     struct tensor_view view;
     void *copy; /* owned; what view.data points into, if not the file */
@@ -57,7 +59,7 @@ struct canonical {
     const struct gguf_kv *tokens, *merges;
 
     struct pile notes[NOTE_COUNT]; /* struct note */
-    int n_renamed, split_kinds; /* bits 1 << index of the family's splits */
+    int n_renamed, split_kinds;    /* bits 1 << index of the family's splits */
 };
 
 struct note {
@@ -91,6 +93,9 @@ int dialect_map_names(struct canonical *c, struct err *e);
 const struct source *dialect_find(const struct canonical *c, int layer, const char *stem);
 /* The row of a stem that the table has. */
 int dialect_row(const struct family_table *f, const char *stem);
+/* One more, which stands for a tensor of two files' tensors; NULL: out of memory. */
+struct source *dialect_add_joined(struct canonical *c, const struct source *first, const struct source *last,
+                                  const struct tensor_row *row, int layer, struct err *e);
 /* "blk.3.attn_kv.weight" of a row. */
 void dialect_name(char name[DIALECT_NAME], const struct tensor_row *row, int layer);
 /* " (also looked for a, b)" or nothing. */

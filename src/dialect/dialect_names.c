@@ -46,7 +46,7 @@ void dialect_also(struct str *out, const struct tensor_row *row, int layer)
 {
     for (size_t a = 0; a < sizeof row->also / sizeof *row->also && row->also[a].stem; a++) {
         str_puts(out, a == 0 ? " (also looked for " : ", ");
-        if (layer >= 0) str_printf(out, "blk.%d.", layer);
+        if (layer >= 0 && strncmp(row->also[a].stem, "mtp.", 4) != 0) str_printf(out, "blk.%d.", layer);
         str_puts(out, row->also[a].stem);
     }
     if (row->also[0].stem) str_puts(out, ")");
@@ -80,6 +80,15 @@ static int add_source(struct canonical *c, int file, const struct gguf_tensor *t
                        s->name);
     }
     return 0;
+}
+
+struct source *dialect_add_joined(struct canonical *c, const struct source *first, const struct source *last,
+                                  const struct tensor_row *row, int layer, struct err *e)
+{
+    const int rc = add_source(c, first->file, first->t, (int)(row - c->family->tensors), layer, NULL, -1, e);
+    struct source *s = rc ? NULL : source_at(c, c->sources.n - 1);
+    if (s) s->last = last;
+    return s;
 }
 
 static void note_rename(struct canonical *c, const struct source *s)
@@ -120,11 +129,23 @@ static int map_split(struct canonical *c, int file, const struct gguf_tensor *t,
     return rc;
 }
 
+/* Block and stem of a name. In the first files with a draft what goes around its block has names without a block,
+ * "mtp.fc_embd", and the block itself may be "mtp.layers.0" (spec dialects 11). */
+static int64_t place_of(const struct canonical *c, const struct gguf_str *name, struct gguf_str *stem)
+{
+    static const char apart[] = "mtp.", blocks[] = "mtp.layers.0.";
+    *stem = *name;
+    if (c->n_draft == 0 || !dialect_begins(name, apart)) return dialect_block(name, stem);
+    const size_t n = dialect_begins(name, blocks) ? strlen(blocks) : 0;
+    *stem = (struct gguf_str){name->p + n, name->n - n};
+    return c->n_layers;
+}
+
 static int map_one(struct canonical *c, const struct strmap *stems, int file, const struct gguf_tensor *t,
                    struct err *e)
 {
-    struct gguf_str stem = t->name;
-    const int64_t block = dialect_block(&t->name, &stem);
+    struct gguf_str stem;
+    const int64_t block = place_of(c, &t->name, &stem);
     const bool weight = cut_suffix(&stem, ".weight"), bias = !weight && cut_suffix(&stem, ".bias");
     const struct tensor_split *const split = bias || block < 0 ? NULL : split_of(c, &stem, block);
     uint64_t at;
@@ -133,7 +154,7 @@ static int map_one(struct canonical *c, const struct strmap *stems, int file, co
     const struct tensor_row *row = &c->family->tensors[at];
     if ((row->scope == SCOPE_BLOCK) != (block >= 0) || (bias && !row->suffix)) return 0;
     const int rc = add_source(c, file, t, (int)at, (int)block, NULL, -1, e);
-    if (rc == 0 && block < c->n_layers) note_rename(c, source_at(c, c->sources.n - 1));
+    if (rc == 0 && block < canonical_n_blocks(c)) note_rename(c, source_at(c, c->sources.n - 1));
     return rc;
 }
 

@@ -287,8 +287,8 @@ static const struct tensor_row tensors[] = {
     {"indexer.k_proj", "E Di", BLOCK, .class = CLASS_INDEX, .when = indexed},
     {"indexer.q_norm", "Di", BLOCK, VECTOR, .when = indexed},
     {"indexer.k_norm", "Di", BLOCK, VECTOR, .when = indexed},
-    {"ple_key", "E hc*E", BLOCK, MATRIX, .when = remembering},
-    {"ple_value", "E E", BLOCK, MATRIX, .when = remembering},
+    {"ple_key", "E hc*E", BLOCK, .class = CLASS_MEMORY, .when = remembering},
+    {"ple_value", "E E", BLOCK, .class = CLASS_MEMORY, .when = remembering},
     {"ple_norm_key", "hc*E", BLOCK, GAIN, .when = remembering},
     {"ple_norm_query", "hc*E", BLOCK, GAIN, .when = remembering},
     {"ple_norm_conv", "hc*E", BLOCK, GAIN, .when = remembering},
@@ -301,17 +301,24 @@ static const struct tensor_row tensors[] = {
     {"ffn_gate_shexp", "E Fs", BLOCK, MATRIX},
     {"ffn_up_shexp", "E Fs", BLOCK, MATRIX},
     {"ffn_down_shexp", "Fs E", BLOCK, MATRIX},
-    {"nextn.eh_proj", "2*E E", BLOCK, MATRIX, .when = drafting},
-    {"nextn.enorm", "E", BLOCK, VECTOR, .when = drafting},
-    {"nextn.hnorm", "hc*E", BLOCK, GAIN, .when = drafting},
-    {"nextn.hc_head_norm", "hc*E", BLOCK, GAIN, .when = drafting},
-    {"nextn.hc_head_down", "hc*E rho", BLOCK, MIXER, .when = drafting},
-    {"nextn.hc_head_up", "rho hc*E", BLOCK, MIXER, .when = drafting},
+    {"nextn.eh_proj", "2*E E", BLOCK, MATRIX, .when = drafting, .halves = {"nextn.fc_embd", "nextn.fc_hidden"}},
+    {"nextn.fc_embd", "E E", BLOCK, .class = CLASS_PLAIN, .flags = TENSOR_HALF,
+     .also = {{"mtp.fc_embd", NULL}, {"mtp.fc_embedding", NULL}}},
+    {"nextn.fc_hidden", "E E", BLOCK, .class = CLASS_PLAIN, .flags = TENSOR_HALF, .also = {{"mtp.fc_hidden", NULL}}},
+    {"nextn.enorm", "E", BLOCK, VECTOR, .when = drafting, .also = {{"mtp.pre_norm_embd", NULL}}},
+    {"nextn.hnorm", "hc*E", BLOCK, GAIN, .when = drafting, .also = {{"mtp.pre_norm_hidden", NULL}}},
+    {"nextn.hc_head_norm", "hc*E", BLOCK, GAIN, .when = drafting,
+     .also = {{"nextn.hc_norm", NULL}, {"mtp.mixer_norm", NULL}}},
+    {"nextn.hc_head_down", "hc*E rho", BLOCK, MIXER, .when = drafting,
+     .also = {{"nextn.hc_down", NULL}, {"mtp.mixer_down", NULL}}},
+    {"nextn.hc_head_up", "rho hc*E", BLOCK, MIXER, .when = drafting,
+     .also = {{"nextn.hc_up", NULL}, {"mtp.mixer_up", NULL}}},
 };
 
 /* Fused projections of attention have the name of the recurrent blocks' own tensor. */
 static const struct tensor_split splits[] = {
     GATE_AND_UP,
+    GATE_AND_UP_SHARED,
     {"attn_qkv", {"attn_q", "attn_k", "attn_v"}, false, "attn_q_norm"},
 };
 

@@ -141,6 +141,7 @@ int dialect_trunk(struct canonical *c, struct err *e)
     c->n_layers = (int)(draft >= 0 ? draft : last + 1);
     c->n_layers -= draft_stages(c, c->n_layers);
     if (draft >= 0 && c->family->binds_draft) c->n_draft = (int)(last - draft) + 1;
+    if (draft < 0 && c->family->binds_draft && apart_blocks) c->n_draft = 1;
     if (c->n_layers == 0 || !first) {
         if (dialect_is_table_alone(c)) return dialect_refuse_table(c, e);
         return err_set(e, ERR_MODEL, "%s has no blk.0: no block of a model", gguf_path(c->files[0]));

@@ -29,6 +29,7 @@ static const struct {
     {CLASS_HYPER, "W1", "hyper-connection weights in %s: this file may ignore the prompt (known defect of such files)"},
     {CLASS_ROUTER, "W2", "router in %s: widened, expert choice may differ"},
     {CLASS_INDEX, "W3", "long-context selection is imprecise: indexer or compressor in %s"},
+    {CLASS_MEMORY, "W4", "n-gram gates in %s: what the table adds is imprecise"},
     {CLASS_VECTOR, "W6", "norms, biases or other small vectors are quantised (%s)"},
     {CLASS_EDGE, "W7", "very low precision: embedding or output in %s"},
     {CLASS_EXPERT, "W7", "very low precision: experts in %s"},
@@ -39,6 +40,7 @@ static bool is_concern(enum tensor_class class, uint32_t type)
     switch (class) {
     case CLASS_HYPER:
     case CLASS_INDEX:
+    case CLASS_MEMORY:
         return bits_of(type) < 8;
     case CLASS_ROUTER:
     case CLASS_VECTOR:

@@ -19,6 +19,11 @@
     {                                                                                                                  \
         "ffn_gate_up_exps", {"ffn_gate_exps", "ffn_up_exps"}, true, NULL                                               \
     }
+/* Those of the shared expert: not met yet, by the same rule. */
+#define GATE_AND_UP_SHARED                                                                                             \
+    {                                                                                                                  \
+        "ffn_gate_up_shexp", {"ffn_gate_shexp", "ffn_up_shexp"}, true, NULL                                            \
+    }
 
 /* ---- what shapes say: for key_row.derive */
 

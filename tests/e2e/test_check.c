@@ -188,8 +188,9 @@ static void warns(const char *path, const char *const *ids, size_t n)
 
 static void precision(void **state)
 {
-    static const char *const small[] = {"W1", "W2", "W3", "W6"}, *const experts[] = {"W7"};
+    static const char *const small[] = {"W1", "W2", "W3", "W6"}, *const experts[] = {"W7"}, *const gates[] = {"W4"};
     struct synth_shape s = synth_tiny();
+    struct synth_qwen38 q = synth_qwen38_tiny();
     struct err e = {0};
     s.rest = QT_Q4_0;
     s.d = 96; /* rows of every matrix fill blocks of 32 */
@@ -200,6 +201,9 @@ static void precision(void **state)
     s.gate = s.up = s.down = QT_IQ2_XXS;
     if (synth_deepseek4(file, &s, &e)) fail_msg("%s", e.msg);
     warns(file, experts, COUNT(experts));
+    q.type = QT_Q4_0, q.rho = 32;
+    if (synth_qwen38_write(file, &q, &e)) fail_msg("%s", e.msg);
+    warns(file, gates, COUNT(gates));
 }
 
 static void oddities(void **state)

@@ -283,19 +283,26 @@ static void make_early(struct form_file *f)
     set_text(f, "general.architecture", "deepseek-v4");
 }
 
-static void fuse_experts(struct form_file *f)
+/* kind: "exps" or "shexp". */
+static void fuse(struct form_file *f, const char *kind)
 {
     for (int l = 0; l < f->L; l++) {
         char gate[96], up[96];
-        snprintf(gate, sizeof gate, "blk.%d.ffn_gate_exps.weight", l);
-        snprintf(up, sizeof up, "blk.%d.ffn_up_exps.weight", l);
+        snprintf(gate, sizeof gate, "blk.%d.ffn_gate_%s.weight", l, kind);
+        snprintf(up, sizeof up, "blk.%d.ffn_up_%s.weight", l, kind);
         struct tensor *g = find_tensor(f, gate), *u = find_tensor(f, up);
         if (g->type != u->type) continue;
         g->b = u->a;
         g->ne[1] *= 2;
-        snprintf(g->name, sizeof g->name, "blk.%d.ffn_gate_up_exps.weight", l);
+        snprintf(g->name, sizeof g->name, "blk.%d.ffn_gate_up_%s.weight", l, kind);
         u->name[0] = 0;
     }
+}
+
+static void fuse_experts(struct form_file *f)
+{
+    fuse(f, "exps");
+    fuse(f, "shexp");
 }
 
 static void make_fused(struct form_file *f)
@@ -408,6 +415,56 @@ static void make_qwen_fused(struct form_file *f)
     fuse_experts(f);
 }
 
+/* Columns [from, from + n) of a matrix of the draft's block under another name. */
+static void put_columns(struct form_file *f, const struct tensor *t, uint64_t from, uint64_t n, const char *name)
+{
+    struct tensor *to = &f->tensor[f->n_tensors++];
+    const uint64_t row = quant_row_bytes(t->type, (int64_t)t->ne[0]), skip = quant_row_bytes(t->type, (int64_t)from);
+    const uint64_t part = quant_row_bytes(t->type, (int64_t)n);
+    uint8_t *data = mem_alloc((size_t)(part * t->ne[1]));
+    for (uint64_t r = 0; r < t->ne[1]; r++) memcpy(data + r * part, t->a + r * row + skip, (size_t)part);
+    *to = *t;
+    to->a = to->own = data;
+    to->ne[0] = n;
+    snprintf(to->name, sizeof to->name, "blk.%d.nextn.%s.weight", f->L - 1, name);
+}
+
+static const struct name_rule half_names[] = {{"nextn.hc_head_", "nextn.hc_", false}, {NULL, NULL, false}};
+static const struct name_rule first_names[][2] = {{{"nextn.fc_", "fc_", false}},
+                                                  {{"nextn.enorm.", "pre_norm_embd.", false}},
+                                                  {{"nextn.hnorm.", "pre_norm_hidden.", false}},
+                                                  {{"nextn.hc_", "mixer_", false}}};
+
+static void make_qwen_halves(struct form_file *f)
+{
+    char name[96];
+    make_qwen_lc(f);
+    snprintf(name, sizeof name, "blk.%d.nextn.eh_proj.weight", f->L - 1);
+    struct tensor *t = find_tensor(f, name);
+    put_columns(f, t, 0, t->ne[0] / 2, "fc_embd");
+    put_columns(f, t, t->ne[0] / 2, t->ne[0] / 2, "fc_hidden");
+    t->name[0] = 0;
+    for (int i = 0; i < f->n_tensors; i++)
+        if (begins(f->tensor[i].name, "blk.")) rename_tensor(&f->tensor[i], half_names);
+}
+
+static void make_qwen_first(struct form_file *f)
+{
+    char old[96];
+    make_qwen_halves(f);
+    for (int i = 0; i < f->n_tensors; i++) {
+        struct tensor *t = &f->tensor[i];
+        snprintf(old, sizeof old, "%s", t->name);
+        for (size_t k = 0; k < sizeof first_names / sizeof *first_names && begins(old, "blk."); k++) {
+            rename_tensor(t, first_names[k]);
+            if (strcmp(old, t->name) == 0) continue;
+            snprintf(old, sizeof old, "%s", strchr(t->name + 4, '.') + 1);
+            snprintf(t->name, sizeof t->name, "mtp.%.80s", old);
+            break;
+        }
+    }
+}
+
 static bool is_of_table(const char *key)
 {
     return begins(key, "qwen4exp.ple.") || strcmp(key, "qwen4exp.embedding_length_per_layer_input") == 0;
@@ -445,6 +502,8 @@ static const struct {
     [FORM_QWEN_LC] = {"qwen lc", make_qwen_lc},
     [FORM_QWEN_BARE] = {"qwen bare", make_qwen_bare},
     [FORM_QWEN_FUSED] = {"qwen fused", make_qwen_fused},
+    [FORM_QWEN_HALVES] = {"qwen halves", make_qwen_halves},
+    [FORM_QWEN_FIRST] = {"qwen first", make_qwen_first},
     [FORM_QWEN_REST] = {"qwen without table", make_qwen_rest},
     [FORM_QWEN_TABLE] = {"qwen table", make_qwen_table},
 };

@@ -16,11 +16,13 @@ enum dialect_form {
     FORM_MERGED, /* with the block of a draft behind the trunk */
     FORM_HOLE,   /* a tensor is missing: to be refused */
     /* of Qwen3.8 */
-    FORM_QWEN_LC,    /* llama.cpp: kinds of blocks by keys, ratios by block, 0 for the draft's; norms as rows */
-    FORM_QWEN_BARE,  /* the same without every key that can be rebuilt */
-    FORM_QWEN_FUSED, /* gate and up of the experts in one tensor */
-    FORM_QWEN_REST,  /* without the n-gram table and its keys, */
-    FORM_QWEN_TABLE, /* which are in this file of their own */
+    FORM_QWEN_LC,     /* llama.cpp: kinds of blocks by keys, ratios by block, 0 for the draft's; norms as rows */
+    FORM_QWEN_BARE,   /* the same without every key that can be rebuilt */
+    FORM_QWEN_FUSED,  /* gate and up of the experts in one tensor */
+    FORM_QWEN_HALVES, /* the draft's projection as two tensors */
+    FORM_QWEN_FIRST,  /* and names without a block for all that goes around the draft's */
+    FORM_QWEN_REST,   /* without the n-gram table and its keys, */
+    FORM_QWEN_TABLE,  /* which are in this file of their own */
     FORM_COUNT
 };
 

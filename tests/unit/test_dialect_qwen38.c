@@ -1,5 +1,6 @@
 /* Qwen3.8 files as others write them: keys that tensors tell are not needed, vectors may be stored as rows, an
  * incomplete draft block is left alone; what cannot be run is refused in one sentence. */
+#include "../support/canonical_same.h"
 #include "../support/dialect_forms.h"
 #include "../support/forge.h"
 #include "../support/qwen38_forms.h"
@@ -165,13 +166,34 @@ static void incomplete_draft(void **state)
     assert_int_equal(canonical_n_blocks(c), 4);
     assert_null(canonical_tensor(c, "blk.4.attn_q.weight"));
     canonical_report(c, &report);
-    assert_non_null(strstr(str_c(&report), "draft ignored: blk.4.nextn.enorm.weight is missing"));
+    assert_non_null(strstr(str_c(&report),
+                           "draft ignored: blk.4.nextn.enorm.weight (also looked for mtp.pre_norm_embd) is missing"));
     str_free(&report);
     canonical_close(c);
     c = open_file(base);
     assert_int_equal(canonical_n_blocks(c), 5);
     assert_non_null(canonical_tensor(c, "blk.4.nextn.hc_head_up.weight"));
     canonical_close(c);
+}
+
+/* The draft's projection as two tensors, and the names of the first files: the same model, tensor by tensor. */
+static void draft_in_halves(void **state)
+{
+    struct err e = {0};
+    struct canonical *want = open_file(base);
+    for (int form = FORM_QWEN_HALVES; form <= FORM_QWEN_FIRST; form++) {
+        struct str report = {0};
+        if (dialect_form_write(base, edited, (enum dialect_form)form, WIDTHS_KEPT, &e)) fail_msg("%s", e.msg);
+        struct canonical *c = open_file(edited);
+        assert_int_equal(canonical_n_blocks(c), 5);
+        canonical_same_tensors(want, c);
+        canonical_report(c, &report);
+        assert_non_null(strstr(str_c(&report), "split: nextn.fc_embd, nextn.fc_hidden -> nextn.eh_proj\n"));
+        assert_null(strstr(str_c(&report), "does not use"));
+        str_free(&report);
+        canonical_close(c);
+    }
+    canonical_close(want);
 }
 
 /* The first files with a draft: what goes around its block has names without a block. The block is no layer of the
@@ -307,10 +329,10 @@ static void refused_when_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tensors_tell),       cmocka_unit_test(other_layouts),
-        cmocka_unit_test(incomplete_draft),   cmocka_unit_test(refused),
-        cmocka_unit_test(refused_when_bound), cmocka_unit_test(draft_with_early_names),
-        cmocka_unit_test(fused_projections),
+        cmocka_unit_test(tensors_tell),           cmocka_unit_test(other_layouts),
+        cmocka_unit_test(incomplete_draft),       cmocka_unit_test(refused),
+        cmocka_unit_test(refused_when_bound),     cmocka_unit_test(draft_in_halves),
+        cmocka_unit_test(draft_with_early_names), cmocka_unit_test(fused_projections),
     };
     return cmocka_run_group_tests(tests, files_make, files_remove);
 }
