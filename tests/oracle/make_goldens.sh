@@ -37,4 +37,5 @@ qwen38() {
     "$family" "$name" "$ids" $rest
     echo "$family $name"
 done
+"$python" "$here/quant_goldens.py" tests/golden/quant_types.txt
 "$python" "$here/demo_goldens.py" "$demo" "$folder" tests/golden/demo_oracle.bin

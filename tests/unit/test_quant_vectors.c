@@ -3,6 +3,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -234,6 +235,44 @@ static void test_debug_blocks(void **state)
         "b8d1585b6fcfe51a2510ec29bf9ce3a50be185586746f45d9fa7f238711b3f7bc7fb761d");
 }
 
+/* more-quants 7.1: rows of x that ggml's quantisers encoded without importance, one type after the other in
+ * tests/golden/quant_encoded.bin. They were written by an independent implementation of the quantisers. */
+static const struct encoded_elsewhere {
+    uint32_t type;
+    uint64_t bytes, floats;
+    uint32_t dot[VEC_ROWS];
+} encoded_elsewhere[] = {
+    {QT_Q4_1, 0x721080aa3d605d74, 0xf7e0c8baf580cb9e, {0xc312e7de, 0xc34a0a27, 0xc2bd591c, 0xc1e35120}},
+    {QT_Q5_0, 0x94c519da84f08046, 0x39fc31b1877d63d0, {0xc30c3bea, 0xc3456ca0, 0xc2c4a3fb, 0xc1a9938d}},
+    {QT_Q5_1, 0x8e464ea73f22c802, 0x78dd2103e95b4d3c, {0xc310dbda, 0xc3401de4, 0xc2c7acbc, 0xc1adcc63}},
+    {QT_Q2_0, 0x3adff549a3c40531, 0x3751f1aa088611a2, {0xc3113555, 0xc368bd9f, 0xc2b8e034, 0xc2c6e1d9}},
+    {QT_Q1_0, 0x8c2dd13395a079d8, 0x2528d239b254c325, {0xc25f3a37, 0xc32b90aa, 0xc2e4e756, 0x41f4e430}},
+    {QT_TQ1_0, 0x335a469de7bafd2c, 0x6751911227991e56, {0xc326ed0d, 0xc36c298a, 0xc2b7b7d0, 0xc2dbaaf0}},
+    {QT_TQ2_0, 0x649c1dd11f7600fc, 0x6751911227991e56, {0xc326ed0d, 0xc36c298a, 0xc2b7b7d0, 0xc2dbaaf0}},
+    {QT_NVFP4, 0xb557b6e09ea96f73, 0x9711cc78f68d72a1, {0xc3119288, 0xc34d7ebc, 0xc2da7154, 0xc1bd6474}},
+};
+
+static void test_encoded_elsewhere(void **state)
+{
+    FILE *const file = fopen("tests/golden/quant_encoded.bin", "rb");
+    static uint8_t w[VEC_ROWS * 1024];
+    static float f[VEC_N];
+    assert_non_null(file);
+    for (size_t i = 0; i < sizeof encoded_elsewhere / sizeof encoded_elsewhere[0]; i++) {
+        const struct encoded_elsewhere *const g = &encoded_elsewhere[i];
+        const size_t row = quant_row_bytes(g->type, VEC_ROW);
+        struct encoded e = {.type = g->type, .dots_exact = true};
+        memcpy(e.dot, g->dot, sizeof e.dot);
+        assert_int_equal(fread(w, row, VEC_ROWS, file), VEC_ROWS);
+        assert_int_equal(vec_fnv(w, VEC_ROWS * row), g->bytes);
+        for (int r = 0; r < VEC_ROWS; r++) quant_type(g->type)->decode(w + (size_t)r * row, f + r * VEC_ROW, VEC_ROW);
+        assert_int_equal(vec_fnv(f, sizeof f), g->floats);
+        check_dots(&e, w);
+    }
+    assert_int_equal(fgetc(file), EOF);
+    fclose(file);
+}
+
 /* more-quants 7.2; dots: fnv of 64 rows of 1,024 against the activations of ggml's generic code, 0 where our order
  * differs. */
 static const struct random_blocks {
@@ -314,11 +353,9 @@ static void test_random_blocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generator),
-        cmocka_unit_test(test_encoded),
-        cmocka_unit_test(test_q8_0_own_activations),
-        cmocka_unit_test(test_q8_k_activations),
-        cmocka_unit_test(test_debug_blocks),
+        cmocka_unit_test(test_generator),         cmocka_unit_test(test_encoded),
+        cmocka_unit_test(test_encoded_elsewhere), cmocka_unit_test(test_q8_0_own_activations),
+        cmocka_unit_test(test_q8_k_activations),  cmocka_unit_test(test_debug_blocks),
         cmocka_unit_test(test_random_blocks),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
