@@ -339,9 +339,10 @@ static void take_types(struct args *a, const char *option, void *to)
     r->made_up = true;
     while (text && *text && !a->bad) {
         const char *eq = strchr(text, '='), *end = eq ? eq + strcspn(eq, ",") : text + strlen(text);
-        char *rule = mem_alloc((size_t)(end - text) + 1); /* as long as the program */
+        char *rule = mem_alloc((size_t)(end - text) + 1);
         memcpy(rule, text, (size_t)(end - text));
         if (type_rules_add(r, rule, &e)) args_mistake(a, "%s: %s", option, e.msg);
+        mem_free(rule);
         text = *end ? end + 1 : end;
     }
 }

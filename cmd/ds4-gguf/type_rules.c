@@ -2,6 +2,7 @@
 #include "type_rules.h"
 #include <stdio.h>
 #include <string.h>
+#include "base/mem.h"
 #include "base/program.h"
 #include "base/str.h"
 #include "quant/quant.h"
@@ -9,7 +10,10 @@
 
 void type_rules_free(struct type_rules *r)
 {
-    for (int i = 0; i < r->n_rules; i++) regfree(&r->rule[i].regex);
+    for (int i = 0; i < r->n_rules; i++) {
+        regfree(&r->rule[i].regex);
+        mem_free(r->rule[i].text);
+    }
     r->n_rules = 0;
 }
 
@@ -63,7 +67,7 @@ int type_rules_add(struct type_rules *r, const char *spec, struct err *e)
     if (regcomp(&r->rule[r->n_rules].regex, str_c(&pattern), REG_EXTENDED | REG_NOSUB))
         rc = err_set(e, ERR_ARG, "'%s' is not a regular expression", str_c(&pattern));
     else
-        r->rule[r->n_rules++].text = spec;
+        r->rule[r->n_rules++].text = mem_strdup(spec);
     str_free(&pattern);
     return rc;
 }

@@ -16,7 +16,7 @@ struct type_rules {
     int dense, experts, embedding; /* enum qtype, or TYPE_KEEP */
     struct {
         regex_t regex;
-        const char *text;
+        char *text; /* owned */
         int type;
         bool hit;
     } rule[TYPE_RULES_MAX]; /* the first that matches a name decides */
@@ -26,7 +26,7 @@ struct type_rules {
 void type_rules_free(struct type_rules *r);
 /* Number of a type that can be written; ERR_ARG names those that can. */
 int type_rules_parse(const char *name, int *type, struct err *e);
-/* Adds "REGEX=TYPE" (an extended regular expression, searched in the name). spec is borrowed. */
+/* Adds "REGEX=TYPE" (an extended regular expression, searched in the name). */
 int type_rules_add(struct type_rules *r, const char *spec, struct err *e);
 /* What the rules say of a tensor, or TYPE_KEEP. */
 int type_rules_find(struct type_rules *r, const struct layout_tensor *t);
