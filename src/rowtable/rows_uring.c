@@ -3,6 +3,7 @@
 #ifdef HAVE_LIBURING
 #include <errno.h>
 #include <liburing.h>
+#include <stdbool.h>
 #include "base/mem.h"
 
 struct row_ring {
@@ -12,6 +13,7 @@ struct row_ring {
     unsigned have[SLICE_MOST]; /* bytes of a row that are there */
     int first_of[SLICE_MOST];  /* place in the slice of the row that a slot reads */
     uint8_t *buffer;           /* [depth][pitch] */
+    bool broken;               /* waiting failed: requests may be under way, whose answers nobody takes */
 };
 
 enum { BUFFER_BYTES = 256 << 10 };
@@ -33,7 +35,7 @@ void row_ring_free(struct row_ring *r)
 {
     if (!r) return;
     io_uring_queue_exit(&r->uring);
-    mem_free(r->buffer);
+    if (!r->broken) mem_free(r->buffer); /* else what is under way may still write to it */
     mem_free(r);
 }
 
@@ -47,15 +49,21 @@ static void ask(struct row_ring *r, const struct row_file *f, const struct row_s
     io_uring_sqe_set_data64(q, (uint64_t)slot);
 }
 
-/* One answer. 0, 1: the slot's row is there, or a failure; *slot. */
+/* One answer. 0, 1: the slot's row is there, or a failure; *slot. A process that is stopped and goes on (Ctrl-Z, a
+ * debugger) comes back from its wait with the number of requests and without an answer: signals that are blocked do not
+ * prevent that. */
 static int answer(struct row_ring *r, const struct row_file *f, const struct row_slice *s, int *slot, struct err *e)
 {
     struct io_uring_cqe *c;
     int rc;
-    do rc = io_uring_submit_and_wait(&r->uring, 1);
-    while (rc == -EINTR || rc == -EAGAIN || rc == -EBUSY);
-    if (rc >= 0) rc = io_uring_peek_cqe(&r->uring, &c);
-    if (rc < 0) return row_failed(f, s->id[r->first_of[0]], -rc, e);
+    do {
+        rc = io_uring_submit_and_wait(&r->uring, 1);
+        if (rc >= 0) rc = io_uring_peek_cqe(&r->uring, &c);
+    } while (rc == -EINTR || rc == -EAGAIN || rc == -EBUSY);
+    if (rc < 0) {
+        r->broken = true;
+        return row_failed(f, s->id[r->first_of[0]], -rc, e);
+    }
     *slot = (int)io_uring_cqe_get_data64(c);
     const int got = c->res;
     io_uring_cqe_seen(&r->uring, c);
@@ -77,7 +85,7 @@ static void put_all(const struct row_ring *r, const struct row_file *f, const st
 static int collect(struct row_ring *r, const struct row_file *f, const struct row_slice *s, int left, struct err *e)
 {
     int rc = 0;
-    while (left > 0) {
+    while (left > 0 && !r->broken) {
         int slot = 0;
         const int got = answer(r, f, s, &slot, e);
         if (got > 0 && rc == 0) put_all(r, f, s, slot);
@@ -90,6 +98,7 @@ static int collect(struct row_ring *r, const struct row_file *f, const struct ro
 int rows_ring(struct row_ring *r, const struct row_file *f, const struct row_slice *s, struct err *e)
 {
     int rc = 0;
+    if (r->broken) return rows_pread(f, s, e);
     for (int i = 0; i < s->n && rc == 0;) {
         int n = 0;
         for (; i < s->n && n < r->depth; i++) {

@@ -14,6 +14,9 @@
 #include "../support/temp_files.h"
 #include "base/mem.h"
 #include "rowtable/rowtable_internal.h"
+#ifdef HAVE_LIBURING
+#include <liburing.h>
+#endif
 
 enum { WIDTH = 160, ROWS = 3000, OFFSET = 4096 + 96 };
 
@@ -322,17 +325,23 @@ static void a_file_that_becomes_shorter_is_an_error(void **state)
     }
 }
 
+/* What a ring reads: rows of BF16. */
+static struct row_file ring_file(int fd)
+{
+    return (struct row_file){.fd = fd,
+                             .path = (char *)"file",
+                             .name = (char *)"table.weight",
+                             .decode = quant_type(QT_BF16)->decode,
+                             .width = WIDTH,
+                             .rows = 10,
+                             .stride = 2 * WIDTH,
+                             .row_bytes = 2 * WIDTH};
+}
+
 /* A failure that a ring reports: of a descriptor that cannot be read. */
 static void a_ring_tells_why(void **state)
 {
-    struct row_file f = {.fd = open("/dev/null", O_WRONLY),
-                         .path = (char *)"file",
-                         .name = (char *)"table.weight",
-                         .decode = quant_type(QT_BF16)->decode,
-                         .width = WIDTH,
-                         .rows = 10,
-                         .stride = 320,
-                         .row_bytes = 320};
+    const struct row_file f = ring_file(open("/dev/null", O_WRONLY));
     struct err e = {0};
     static float out[3 * WIDTH];
     const struct row_slice s = {.n = 3, .id = {1, 4, 4}, .place = {0, 1, 2}, .out = out};
@@ -344,6 +353,76 @@ static void a_ring_tells_why(void **state)
     row_ring_free(r);
     close(f.fd);
 }
+
+#ifdef HAVE_LIBURING
+/* Waits of a ring that end as when the process is stopped and goes on: so many more, with the number of requests and
+ * without an answer. Then a row is written to the pipe that is read, if there is one. */
+static int waits, waits_cut_short, wait_failure, late_row = -1;
+static uint8_t late_bytes[2 * WIDTH];
+
+int io_uring_submit_and_wait(struct io_uring *ring, unsigned n)
+{
+    struct io_uring_cqe *c;
+    waits++;
+    if (wait_failure) return wait_failure;
+    const int sent = io_uring_submit(ring);
+    if (waits_cut_short > 0) return waits_cut_short--, sent;
+    if (late_row >= 0) assert_int_equal(write(late_row, late_bytes, sizeof late_bytes), sizeof late_bytes);
+    const int rc = io_uring_wait_cqe_nr(ring, &c, n);
+    return rc < 0 ? rc : sent;
+}
+
+/* The row comes, and with the next slice comes the next slice's row. */
+static void a_wait_that_is_cut_short_goes_on(void **state)
+{
+    int ends[2];
+    struct err e = {0};
+    static float out[WIDTH], want[WIDTH];
+    const struct row_slice s = {.n = 1, .id = {4}, .out = out};
+    assert_int_equal(pipe(ends), 0);
+    const struct row_file f = ring_file(ends[0]);
+    struct row_ring *r = row_ring_create(&f);
+    late_row = ends[1];
+    for (int i = 0; i < 4 && r; i++) {
+        memset(late_bytes, 0x30 + i, sizeof late_bytes);
+        f.decode(late_bytes, want, WIDTH);
+        waits_cut_short = i;
+        if (rows_ring(r, &f, &s, &e)) fail_msg("%s", e.msg);
+        assert_memory_equal(out, want, sizeof want);
+        assert_int_equal(waits_cut_short, 0);
+    }
+    late_row = -1;
+    row_ring_free(r);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Requests of a ring that fails stay unanswered: the slices behind are read without it. */
+static void behind_a_ring_that_fails_rows_are_right(void **state)
+{
+    static struct row_ring *r; /* its buffer is given up, not lost */
+    struct err e = {0};
+    static float out[3 * WIDTH], want[WIDTH];
+    const struct row_slice s = {.n = 3, .id = {1, 4, 4}, .place = {0, 2, 1}, .out = out};
+    (void)write_table(QT_BF16, 10);
+    struct row_file f = ring_file(open(path, O_RDONLY));
+    f.offset = OFFSET;
+    r = row_ring_create(&f);
+    if (r) {
+        wait_failure = -ENOMEM;
+        assert_int_equal(rows_ring(r, &f, &s, &e), ERR_IO);
+        assert_non_null(strstr(e.msg, "Cannot allocate memory"));
+        wait_failure = waits = 0;
+        if (rows_ring(r, &f, &s, &e)) fail_msg("%s", e.msg);
+        for (int i = 0; i < s.n; i++) {
+            f.decode(bytes + s.id[i] * f.row_bytes, want, WIDTH);
+            assert_memory_equal(out + s.place[i] * WIDTH, want, sizeof want);
+        }
+        assert_int_equal(waits, 0);
+    }
+    close(f.fd);
+}
+#endif
 
 /* ------------------------------------------------------------------------------------------------ opening */
 
@@ -415,6 +494,10 @@ int main(void)
         cmocka_unit_test(short_reads_are_continued),
         cmocka_unit_test(a_file_that_becomes_shorter_is_an_error),
         cmocka_unit_test(a_ring_tells_why),
+#ifdef HAVE_LIBURING
+        cmocka_unit_test(a_wait_that_is_cut_short_goes_on),
+        cmocka_unit_test(behind_a_ring_that_fails_rows_are_right),
+#endif
         cmocka_unit_test(tables_that_cannot_be_read_are_refused),
         cmocka_unit_test(another_file_under_the_name_is_refused),
     };
