@@ -3,7 +3,8 @@
  * block's sum.
  *
  * Floor: per block, 32 rows and a column 16 products and 4 float multiplications share two 256-bit units: 0.8 of the
- * int8 peak. AMD EPYC (Zen 4), one core of 2.6 GHz: TODO */
+ * int8 peak. One core of an AMD EPYC (Zen 4, 3.7 GHz, int8 peak 236 thousand million multiply-adds a second): floor
+ * 189, Q8_0 with 1,024 activations of 4,096 values 181 (bench_quant). */
 #ifdef __AVX512VNNI__
 #include "quant/quant_codes32_avx2.h"
 #include "quant/quant_slab_avx512.h"
@@ -93,26 +94,25 @@ INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, cons
     UNROLL for (int c = 0; c < C; c++) acc_store(acc, c, v[c]);
 }
 
-/* least: activation rows that are worth unpacking for; more where AVX-512 multiplies blocks as they lie. */
-#define SLAB32(name, type, packing, with_min, least)                                                                   \
+#define SLAB32(name, type, packing, with_min)                                                                          \
     static void name##_fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)              \
     {                                                                                                                  \
         fill(type, row, first, n_blocks, slab);                                                                        \
     }                                                                                                                  \
     QUANT_MULTIPLY(name##_multiply, columns, type)                                                                     \
     const struct quant_slab slab_##name##_avx512 = {.block = 32,                                                       \
-                                                    .from = (least),                                                   \
+                                                    .from = SLAB_FROM_32,                                              \
                                                     .slab_block = HALVES * HALF_BYTES(with_min),                       \
                                                     .panel_block = (with_min) ? 44 : 40,                               \
                                                     .pack = packing,                                                   \
                                                     .fill = name##_fill,                                               \
                                                     .multiply = name##_multiply};
 
-SLAB32(q8_0, QT_Q8_0, quant_pack_32, false, 9)
-SLAB32(q4_0, QT_Q4_0, quant_pack_32, false, 9)
-SLAB32(mxfp4, QT_MXFP4, quant_pack_32, false, 9)
-SLAB32(q5_0, QT_Q5_0, quant_pack_32, false, 3)
-SLAB32(iq4_nl, QT_IQ4_NL, quant_pack_32, false, 3)
-SLAB32(q4_1, QT_Q4_1, quant_pack_32_sums, true, 3)
-SLAB32(q5_1, QT_Q5_1, quant_pack_32_sums, true, 3)
+SLAB32(q8_0, QT_Q8_0, quant_pack_32, false)
+SLAB32(q4_0, QT_Q4_0, quant_pack_32, false)
+SLAB32(mxfp4, QT_MXFP4, quant_pack_32, false)
+SLAB32(q5_0, QT_Q5_0, quant_pack_32, false)
+SLAB32(iq4_nl, QT_IQ4_NL, quant_pack_32, false)
+SLAB32(q4_1, QT_Q4_1, quant_pack_32_sums, true)
+SLAB32(q5_1, QT_Q5_1, quant_pack_32_sums, true)
 #endif

@@ -34,6 +34,11 @@ INLINE void acc_store(float *acc, int c, const __m512 v[HALVES])
     UNROLL for (int h = 0; h < HALVES; h++) _mm512_store_ps(acc + QUANT_SLAB * c + SLAB_ROWS * h, v[h]);
 }
 
+/* Fewest activation rows with which unpacking pays: with fewer the direct kernels are faster (Q8_0: 8 sessions of
+ * ds4-bench; types with blocks of 256: bench_quant). */
+enum { SLAB_FROM_32 = 9 };
+#define SLAB_FROM_256(t) ((t) == QT_Q2_K ? 4 : (t) == QT_Q4_K || (t) == QT_Q5_K || (t) == QT_Q6_K ? 6 : 3)
+
 /* Defines multiply of a type by the body for every number of columns. */
 #define QUANT_MULTIPLY(name, body, type)                                                                               \
     static void name(int n_blocks, const uint8_t *slab, const uint8_t *panel, int n, int piece, float *acc)            \
