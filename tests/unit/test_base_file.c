@@ -111,6 +111,14 @@ static long faults(void)
     return u.ru_minflt + u.ru_majflt;
 }
 
+/* Bytes of every page from 5000 on that differ from the file's. Sanitizers would touch pages of their own. */
+__attribute__((no_sanitize("address", "thread"))) static long wrong_bytes(const uint8_t *p, size_t n)
+{
+    long wrong = 0;
+    for (size_t i = 5000; i < n; i += 4096) wrong += p[i] != i % 251;
+    return wrong;
+}
+
 /* Pages of a range that was asked for are there without a fault, and hold what the file holds. */
 static void map_is_populated(void **state)
 {
@@ -122,9 +130,7 @@ static void map_is_populated(void **state)
     const bool populated = file_map_populate(m, 5000, UINT64_MAX);
     assert_true(file_map_populate(m, SIZE, 1)); /* nothing to do */
     const long before = faults();
-    long wrong = 0;
-    for (size_t i = 5000; i < SIZE; i += 4096) wrong += file_map_data(m)[i] != i % 251;
-    assert_int_equal(wrong, 0);
+    assert_int_equal(wrong_bytes(file_map_data(m), SIZE), 0);
     if (populated) assert_true(faults() - before < 8);
     file_map_close(m);
 }
