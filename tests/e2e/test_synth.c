@@ -391,7 +391,7 @@ static void types_by_rules(void **state)
 /* The logits after a few tokens, as bytes; the caller frees them. */
 static char *logits_of(const char *path, size_t *n)
 {
-    char command[400], out[128], *data;
+    char command[400], out[128], *data = NULL;
     struct err e = {0};
     snprintf(out, sizeof out, "%s/logits", folder);
     snprintf(command, sizeof command,
