@@ -20,7 +20,7 @@ enum { K = 4096, TILE_ROWS = 32, SMALL_ROWS = 64, MAX_COLS = 32, ROUNDS = 5 };
 static const size_t STREAM_BYTES = 96u << 20, TASK_BYTES = 512u << 10;
 static const int col_counts[] = {1, 4, 8, 32};
 static const int slab_counts[] = {4, 12, 48, 1024};
-enum { N_COUNTS = 4, MOST_SLAB = 1024 };
+enum { N_COUNTS = 4, MOST_SLAB = 43 * QUANT_PANELS };
 
 /* Time that this thread has computed: other programs on the machine cost it less than by the clock on the wall. */
 static double cpu_s(void)
@@ -90,7 +90,7 @@ static double time_slabs(const struct work *b, const struct quant_slab *s, const
                          float *acc, int n_cols, double at_least)
 {
     const int blocks = K / s->block;
-    const size_t panel = QUANT_PANEL * (size_t)blocks * s->panel_block;
+    const size_t panel = (size_t)(s->panel * blocks) * s->panel_block;
     const double start = cpu_s();
     double now;
     int n = 0;
@@ -98,8 +98,8 @@ static double time_slabs(const struct work *b, const struct quant_slab *s, const
         const uint8_t *row[QUANT_SLAB];
         for (int r = 0; r < QUANT_SLAB; r++) row[r] = b->w + (size_t)(n % 64 * QUANT_SLAB + r) * b->row_bytes;
         s->fill(row, 0, blocks, slab);
-        for (int c = 0; c < n_cols; c += QUANT_PANEL)
-            s->multiply(blocks, slab, panels + (size_t)c / QUANT_PANEL * panel, QUANT_PANEL, SLAB_FIRST | SLAB_LAST,
+        for (int c = 0; c < n_cols; c += s->panel)
+            s->multiply(blocks, slab, panels + (size_t)(c / s->panel) * panel, s->panel, SLAB_FIRST | SLAB_LAST,
                         acc + (size_t)c * QUANT_SLAB);
         n++;
         now = cpu_s();
@@ -115,11 +115,11 @@ static void bench_slabs(const struct work *b)
         const size_t col = (size_t)(K / s->block) * s->panel_block;
         uint8_t *const panels = aligned(MOST_SLAB * col), *const slab = aligned((size_t)(K / s->block) * s->slab_block);
         float *const acc = aligned(MOST_SLAB * QUANT_SLAB * sizeof *acc);
-        for (int c = 0; c < MOST_SLAB; c += QUANT_PANEL) {
-            const uint8_t *x[QUANT_PANEL];
-            for (int i = 0; i < QUANT_PANEL; i++)
+        for (int c = 0; c < MOST_SLAB; c += s->panel) {
+            const uint8_t *x[QUANT_PANEL_MOST];
+            for (int i = 0; i < s->panel; i++)
                 x[i] = (const uint8_t *)b->x + (size_t)((c + i) % MAX_COLS) * b->x_stride;
-            s->pack(K, x, QUANT_PANEL, panels + (size_t)c * col);
+            s->pack(K, x, s->panel, panels + (size_t)c * col);
         }
         printf("%-8s %-7s    slabs |", quant_type(b->type)->name, quant_isa_name((enum quant_isa)isa));
         for (int c = 0; c < N_COUNTS; c++) {

@@ -22,16 +22,20 @@ static inline void pack_32(int k, const uint8_t *const *x, int n, bool sums, uin
 
 void quant_pack_32(int k, const uint8_t *const *x, int n, uint8_t *panel)
 {
-    if (n == QUANT_PANEL)
-        pack_32(k, x, QUANT_PANEL, false, panel);
+    if (n == QUANT_PANEL_MOST)
+        pack_32(k, x, QUANT_PANEL_MOST, false, panel);
+    else if (n == 4)
+        pack_32(k, x, 4, false, panel);
     else
         pack_32(k, x, n, false, panel);
 }
 
 void quant_pack_32_sums(int k, const uint8_t *const *x, int n, uint8_t *panel)
 {
-    if (n == QUANT_PANEL)
-        pack_32(k, x, QUANT_PANEL, true, panel);
+    if (n == QUANT_PANEL_MOST)
+        pack_32(k, x, QUANT_PANEL_MOST, true, panel);
+    else if (n == 4)
+        pack_32(k, x, 4, true, panel);
     else
         pack_32(k, x, n, true, panel);
 }
@@ -67,8 +71,10 @@ static inline void pack_256(int k, const uint8_t *const *x, int n, int high, int
 #define PACK_256(name, high, each)                                                                                     \
     void name(int k, const uint8_t *const *x, int n, uint8_t *panel)                                                   \
     {                                                                                                                  \
-        if (n == QUANT_PANEL)                                                                                          \
-            pack_256(k, x, QUANT_PANEL, high, each, panel);                                                            \
+        if (n == QUANT_PANEL_MOST)                                                                                     \
+            pack_256(k, x, QUANT_PANEL_MOST, high, each, panel);                                                       \
+        else if (n == 4)                                                                                               \
+            pack_256(k, x, 4, high, each, panel);                                                                      \
         else                                                                                                           \
             pack_256(k, x, n, high, each, panel);                                                                      \
     }

@@ -37,7 +37,7 @@ INLINE __m512 step512(enum qtype t, __m512 acc, __m512i sum, __m512i min, const 
 
 /* sum += groups [j0, j0 + n) of a block times the columns. */
 INLINE void groups512(int C, const struct half256 s[HALVES], const uint8_t *x, int j0, int n,
-                      __m512i sum[QUANT_PANEL][HALVES])
+                      __m512i sum[PANEL][HALVES])
 {
     UNROLL for (int j = j0; j < j0 + n; j++)
     {
@@ -52,13 +52,12 @@ INLINE void groups512(int C, const struct half256 s[HALVES], const uint8_t *x, i
 }
 
 /* Exact sums per row: codes times scales. */
-INLINE void sums512(enum qtype t, int C, const struct half256 s[HALVES], const uint8_t *x,
-                    __m512i total[QUANT_PANEL][HALVES])
+INLINE void sums512(enum qtype t, int C, const struct half256 s[HALVES], const uint8_t *x, __m512i total[PANEL][HALVES])
 {
     const int each = t == QT_Q2_K ? 8 : sub_block(t) / 4;
     UNROLL for (int c = 0; c < C; c++) total[c][0] = total[c][1] = _mm512_setzero_si512();
     for (int i = 0; i < 64 / each; i++) {
-        __m512i sum[QUANT_PANEL][HALVES];
+        __m512i sum[PANEL][HALVES];
         if (t == QT_Q2_K && C > 2) {
             groups512(C, s, x, i * each, each, total);
             continue;
@@ -75,7 +74,7 @@ INLINE void sums512(enum qtype t, int C, const struct half256 s[HALVES], const u
     }
 }
 
-INLINE void mins512(int C, const struct half256 s[HALVES], const uint8_t *x, __m512i min[QUANT_PANEL][HALVES])
+INLINE void mins512(int C, const struct half256 s[HALVES], const uint8_t *x, __m512i min[PANEL][HALVES])
 {
     UNROLL for (int c = 0; c < C; c++) min[c][0] = min[c][1] = _mm512_setzero_si512();
     UNROLL for (int i = 0; i < 8; i++)
@@ -95,10 +94,10 @@ INLINE void columns256(enum qtype t, int C, int n_blocks, const uint8_t *slab, c
 {
     const struct half256 *s = (const struct half256 *)(const void *)slab;
     const int sums = panel_sums(t);
-    __m512 v[QUANT_PANEL][HALVES];
+    __m512 v[PANEL][HALVES];
     UNROLL for (int c = 0; c < C; c++) acc_load(acc, c, start, v[c]);
     for (int b = 0; b < n_blocks; b++, s += HALVES, x += 4 * (65 + sums) * C) {
-        __m512i total[QUANT_PANEL][HALVES], min[QUANT_PANEL][HALVES];
+        __m512i total[PANEL][HALVES], min[PANEL][HALVES];
         sums512(t, C, s, x, total);
         if (has_min(t)) mins512(C, s, x, min);
         UNROLL for (int c = 0; c < C; c++)
@@ -195,6 +194,7 @@ INLINE void fill_by_rows(codes64_fn *codes64, enum qtype t, const uint8_t *const
     }                                                                                                                  \
     QUANT_MULTIPLY(name##_multiply, columns256, type)                                                                  \
     const struct quant_slab slab_##name##_avx512 = {.block = 256,                                                      \
+                                                    .panel = PANEL,                                                    \
                                                     .from = SLAB_FROM_256(type),                                       \
                                                     .slab_block = HALVES * sizeof(struct half256),                     \
                                                     .panel_block = 4 * (65 + (sums)),                                  \

@@ -68,11 +68,11 @@ INLINE __m512 step512(enum qtype t, __m512 acc, __m512i products, const struct h
 INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, const uint8_t *x, bool start, bool last,
                     float *acc)
 {
-    __m512 v[QUANT_PANEL][HALVES];
+    __m512 v[PANEL][HALVES];
     UNROLL for (int c = 0; c < C; c++) acc_load(acc, c, start, v[c]);
     for (int b = 0; b < n_blocks; b++, x += (has_min(t) ? 44 : 40) * C) {
         const struct half32 *const s[HALVES] = {half_at(t, slab, HALVES * b), half_at(t, slab, HALVES * b + 1)};
-        __m512i sum[QUANT_PANEL][HALVES];
+        __m512i sum[PANEL][HALVES];
         UNROLL for (int c = 0; c < C; c++) sum[c][0] = sum[c][1] = spread512(x + 4 * (8 * C + c));
         UNROLL for (int j = 0; j < 8; j++)
         {
@@ -101,6 +101,7 @@ INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, cons
     }                                                                                                                  \
     QUANT_MULTIPLY(name##_multiply, columns, type)                                                                     \
     const struct quant_slab slab_##name##_avx512 = {.block = 32,                                                       \
+                                                    .panel = PANEL,                                                    \
                                                     .from = SLAB_FROM_32,                                              \
                                                     .slab_block = HALVES * HALF_BYTES(with_min),                       \
                                                     .panel_block = (with_min) ? 44 : 40,                               \

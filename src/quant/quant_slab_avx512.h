@@ -7,7 +7,7 @@
 #define QUANT_QUANT_SLAB_AVX512_H
 #include "quant/quant_avx512.h"
 
-enum { HALVES = QUANT_SLAB / SLAB_ROWS };
+enum { HALVES = QUANT_SLAB / SLAB_ROWS, PANEL = 4 };
 
 /* A value of a panel in all lanes. */
 INLINE __m512i spread512(const uint8_t *p)

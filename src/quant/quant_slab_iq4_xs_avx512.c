@@ -47,10 +47,10 @@ static void fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, 
         }
 }
 
-INLINE void step_xs(int C, const struct half_xs s[HALVES], int i, const uint8_t *x, __m512 d[QUANT_PANEL][HALVES],
-                    __m512 v[QUANT_PANEL][HALVES])
+INLINE void step_xs(int C, const struct half_xs s[HALVES], int i, const uint8_t *x, __m512 d[PANEL][HALVES],
+                    __m512 v[PANEL][HALVES])
 {
-    __m512i sum[QUANT_PANEL][HALVES];
+    __m512i sum[PANEL][HALVES];
     UNROLL for (int c = 0; c < C; c++) sum[c][0] = sum[c][1] = spread512(x + 4 * ((64 + i) * C + c));
     UNROLL for (int j = 8 * i; j < 8 * i + 8; j++)
     {
@@ -73,7 +73,7 @@ INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, cons
                     float *acc)
 {
     const struct half_xs *s = (const struct half_xs *)(const void *)slab;
-    __m512 v[QUANT_PANEL][HALVES], d[QUANT_PANEL][HALVES];
+    __m512 v[PANEL][HALVES], d[PANEL][HALVES];
     UNROLL for (int c = 0; c < C; c++) acc_load(acc, c, start, v[c]);
     for (int b = 0; b < n_blocks; b++, s += HALVES, x += 4 * 73 * C) {
         UNROLL for (int c = 0; c < C; c++) UNROLL for (int h = 0; h < HALVES; h++) d[c][h] =
@@ -86,6 +86,7 @@ INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, cons
 QUANT_MULTIPLY(multiply, columns, QT_IQ4_XS)
 
 const struct quant_slab slab_iq4_xs_avx512 = {.block = 256,
+                                              .panel = PANEL,
                                               .from = 3,
                                               .slab_block = HALVES * sizeof(struct half_xs),
                                               .panel_block = 4 * 73,

@@ -109,6 +109,8 @@ static void check_slab(const struct problem *p, enum quant_isa isa, int n_rows, 
 {
     const struct quant_slab *const s = quant_slab(isa, p->type);
     if (!s) return;
+    assert_in_range(s->panel, 1, QUANT_PANEL_MOST);
+    assert_int_equal(QUANT_PANELS % s->panel, 0);
     const int blocks = p->k / s->block, r0 = MAX_ROWS - n_rows, c0 = MAX_COLS - n_cols;
     const uint8_t *row[QUANT_SLAB], *x[MAX_COLS];
     for (int r = 0; r < QUANT_SLAB; r++) row[r] = p->w + (size_t)(r < n_rows ? r0 + r : MAX_ROWS - 1) * p->w_stride;
@@ -117,13 +119,13 @@ static void check_slab(const struct problem *p, enum quant_isa isa, int n_rows, 
     uint8_t *const slab = aligned((size_t)each * s->slab_block);
     float *const acc = aligned((size_t)n_cols * QUANT_SLAB * sizeof *acc);
     const size_t col = (size_t)blocks * s->panel_block;
-    for (int c = 0; c < n_cols; c += QUANT_PANEL)
-        s->pack(p->k, x + c, n_cols - c < QUANT_PANEL ? n_cols - c : QUANT_PANEL, panels + (size_t)c * col);
+    for (int c = 0; c < n_cols; c += s->panel)
+        s->pack(p->k, x + c, n_cols - c < s->panel ? n_cols - c : s->panel, panels + (size_t)c * col);
     for (int b = 0; b < blocks; b += each) {
         const int n = blocks - b < each ? blocks - b : each;
         s->fill(row, b, n, slab);
-        for (int c = 0; c < n_cols; c += QUANT_PANEL) {
-            const int m = n_cols - c < QUANT_PANEL ? n_cols - c : QUANT_PANEL;
+        for (int c = 0; c < n_cols; c += s->panel) {
+            const int m = n_cols - c < s->panel ? n_cols - c : s->panel;
             s->multiply(n, slab, panels + (size_t)c * col + (size_t)b * (size_t)m * s->panel_block, m,
                         (b == 0 ? SLAB_FIRST : 0) | (b + n == blocks ? SLAB_LAST : 0), acc + c * QUANT_SLAB);
         }
@@ -137,7 +139,7 @@ static void check_slab(const struct problem *p, enum quant_isa isa, int n_rows, 
 
 static void check_shapes(uint32_t type, int k)
 {
-    static const int rows[] = {1, 2, 3, 5, 8, MAX_ROWS}, cols[] = {1, 2, 3, 4, 5, 7, 33, MAX_COLS};
+    static const int rows[] = {1, 2, 3, 5, 8, MAX_ROWS}, cols[] = {1, 2, 3, 4, 5, 6, 7, 8, 33, MAX_COLS};
     struct problem p = problem_make(type, k);
     for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
         if (!quant_isa_usable((enum quant_isa)isa)) continue;

@@ -5,14 +5,14 @@
 #include "device/cpu/cpu_matmul.h"
 #include "device/cpu/cpu_slab.h"
 
-enum { BLOCK = 1024 /* rows, a multiple of QUANT_PANEL */ };
+enum { BLOCK = 43 * QUANT_PANELS /* most rows */ };
 
 struct slab_job {
     struct dev_stream *s;
     const struct matmul_args *a;
     const struct quant_slab *slab;
     int64_t K, groups, group_rows, row_tasks; /* slabs of a group */
-    int row0, n;                              /* rows of the block */
+    int row0, n, block;                       /* rows of the block, of a whole one */
     int col_tasks, col_step;
     size_t column_bytes;
     uint8_t *panels; /* [groups][n] columns */
@@ -23,16 +23,21 @@ static uint8_t *panel_at(const struct slab_job *j, int64_t group, int col)
     return j->panels + (size_t)(group * j->n + col) * j->column_bytes;
 }
 
+static int panels_of(const struct slab_job *j)
+{
+    return (j->n + j->slab->panel - 1) / j->slab->panel;
+}
+
 /* Items: panels of the groups. */
 static void pack_panels(void *arg, int64_t from, int64_t to, int thread)
 {
     const struct slab_job *j = arg;
-    const int64_t per_group = (j->n + QUANT_PANEL - 1) / QUANT_PANEL;
+    const int64_t per_group = panels_of(j);
     const size_t group_bytes = act_row_bytes(j->a->x->d.act, j->a->x->d.width);
     for (int64_t i = from; i < to; i++) {
         const int64_t group = i / per_group;
-        const int col = (int)(i % per_group) * QUANT_PANEL, n = (int)min_i64(QUANT_PANEL, j->n - col);
-        const uint8_t *x[QUANT_PANEL];
+        const int col = (int)(i % per_group) * j->slab->panel, n = (int)min_i64(j->slab->panel, j->n - col);
+        const uint8_t *x[QUANT_PANEL_MOST];
         for (int c = 0; c < n; c++)
             x[c] = (const uint8_t *)buf_row(j->a->x, j->row0 + col + c) + (size_t)group * group_bytes;
         j->slab->pack((int)j->K, x, n, panel_at(j, group, col));
@@ -62,9 +67,16 @@ static void multiply_task(void *arg, int task, int thread)
 static void plan_tasks(struct slab_job *j, int n_threads)
 {
     const int64_t tasks = j->groups * j->row_tasks, want = (4 * n_threads + tasks - 1) / tasks;
-    const int64_t panels = (j->n + QUANT_PANEL - 1) / QUANT_PANEL, each = (panels + want - 1) / want;
-    j->col_step = (int)max_i64(4, each) * QUANT_PANEL;
+    const int64_t each = (panels_of(j) + want - 1) / want;
+    j->col_step = (int)max_i64(QUANT_PANELS, each * j->slab->panel);
     j->col_tasks = (j->n + j->col_step - 1) / j->col_step;
+}
+
+/* Rows are cut into equal blocks. */
+static int block_rows(int n)
+{
+    const int blocks = (n + BLOCK - 1) / BLOCK, each = (n + blocks - 1) / blocks;
+    return (int)min_i64(n, (int64_t)(each + QUANT_PANELS - 1) / QUANT_PANELS * QUANT_PANELS);
 }
 
 void cpu_matmul_slabs(struct dev_stream *s, const struct matmul_args *a, const struct quant_slab *slab)
@@ -73,14 +85,15 @@ void cpu_matmul_slabs(struct dev_stream *s, const struct matmul_args *a, const s
     j.groups = matmul_groups(&a->w->v, &a->x->d);
     j.group_rows = a->each ? view_rows(&a->w->v) : view_rows(&a->w->v) / j.groups;
     j.row_tasks = (j.group_rows + QUANT_SLAB - 1) / QUANT_SLAB;
+    j.block = block_rows(a->n);
     j.column_bytes = cpu_column_bytes(slab, j.K);
-    j.panels = cpu_shared_scratch(s, (size_t)(j.groups * min_i64(BLOCK, a->n)) * j.column_bytes);
-    const size_t acc = (size_t)min_i64(BLOCK, a->n) * QUANT_SLAB * sizeof(float);
+    j.panels = cpu_shared_scratch(s, (size_t)(j.groups * j.block) * j.column_bytes);
+    const size_t acc = (size_t)j.block * QUANT_SLAB * sizeof(float);
     if (!j.panels || !cpu_thread_scratch(s, cpu_slab_bytes(slab, j.K) + acc)) return;
-    for (; j.row0 < a->n; j.row0 += BLOCK) {
-        j.n = (int)min_i64(BLOCK, a->n - j.row0);
+    for (; j.row0 < a->n; j.row0 += j.block) {
+        j.n = (int)min_i64(j.block, a->n - j.row0);
         plan_tasks(&j, cpu_of(s)->n_threads);
-        cpu_ranges(s, pack_panels, &j, j.groups * ((j.n + QUANT_PANEL - 1) / QUANT_PANEL), 4 * j.K);
+        cpu_ranges(s, pack_panels, &j, j.groups * panels_of(&j), slab->panel * j.K);
         cpu_tasks(s, multiply_task, &j, j.groups * j.row_tasks * j.col_tasks);
     }
 }

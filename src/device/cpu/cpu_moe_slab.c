@@ -11,8 +11,8 @@
 #include "device/cpu/cpu_tile.h"
 
 enum {
-    MANY = 5,      /* rows of a step */
-    COLS = 256,    /* rows whose products lie in scratch at a time, a multiple of QUANT_PANEL */
+    MANY = 5,                 /* rows of a step */
+    COLS = 10 * QUANT_PANELS, /* rows whose products lie in scratch at a time */
     DOWN_SLABS = 2 /* most slabs of a down task: the panels of all experts, too many for a cache, pass by once */
 };
 
@@ -70,7 +70,7 @@ size_t moe_slabs_thread_bytes(const struct moe_job *j, enum quant_isa isa)
         row = (size_t)max_i64((int64_t)row, (int64_t)act_row_bytes(act_of(w[i]), w[i]->ne[0]));
     }
     const size_t sums = (2 * COLS + DOWN_SLABS * (size_t)a->n) * QUANT_SLAB * sizeof(float);
-    return (size_t)max_i64((int64_t)(slab + sums), (int64_t)(QUANT_PANEL * row));
+    return (size_t)max_i64((int64_t)(slab + sums), (int64_t)(QUANT_PANEL_MOST * row));
 }
 
 /* The place of n activations from the first on: in panels if they are enough. */
@@ -117,33 +117,43 @@ static void put_rows(const struct act_rows *to, const struct tensor_view *w, int
     for (int i = 0; i < n; i++) memcpy(to->p + (size_t)(c + i) * to->stride, x[i], to->stride);
 }
 
-/* Copies rows of the step for one matrix of a batch. */
-static void gather_panel(const struct moe_job *j, const struct batch *b, const struct act_rows *to,
-                         const struct tensor_view *w, int c)
+/* Rows that are copied at a time. */
+static int panel_rows(const struct act_rows *x)
 {
-    const struct act_rows *from = &j->x[act_of(w)];
-    const int n = (int)min_i64(QUANT_PANEL, b->n - c);
-    const uint8_t *x[QUANT_PANEL];
-    for (int i = 0; i < n; i++) x[i] = from->p + (size_t)(b->row ? b->row[c + i] : c + i) * from->stride;
-    put_rows(to, w, c, x, n);
+    return x->slab ? x->slab->panel : QUANT_PANEL_MOST;
 }
 
-/* Quantises mid of some rows of a batch. */
-static void quantise_panel(const struct moe_job *j, const struct batch *b, int c, uint8_t *rows)
+/* Copies rows [c, end) of the step for one matrix of a batch. */
+static void gather_panels(const struct moe_job *j, const struct batch *b, const struct act_rows *to,
+                          const struct tensor_view *w, int c, int end)
+{
+    const struct act_rows *from = &j->x[act_of(w)];
+    const uint8_t *x[QUANT_PANEL_MOST];
+    for (int n; c < end; c += n) {
+        n = (int)min_i64(panel_rows(to), end - c);
+        for (int i = 0; i < n; i++) x[i] = from->p + (size_t)(b->row ? b->row[c + i] : c + i) * from->stride;
+        put_rows(to, w, c, x, n);
+    }
+}
+
+/* Quantises mid of rows [c, end) of a batch. */
+static void quantise_panels(const struct moe_job *j, const struct batch *b, int c, int end, uint8_t *rows)
 {
     const struct tensor_view *w = &b->e.down;
     const size_t bytes = act_row_bytes(act_of(w), w->ne[0]);
-    const int n = (int)min_i64(QUANT_PANEL, b->n - c);
-    const uint8_t *x[QUANT_PANEL];
-    for (int i = 0; i < n; i++) {
-        uint8_t *const row = rows + (size_t)i * bytes;
-        act_quantise(act_of(w), b->mid + (int64_t)(c + i) * w->ne[0], w->ne[0], row);
-        x[i] = row;
+    const uint8_t *x[QUANT_PANEL_MOST];
+    for (int n; c < end; c += n) {
+        n = (int)min_i64(panel_rows(&b->mid_x), end - c);
+        for (int i = 0; i < n; i++) {
+            uint8_t *const row = rows + (size_t)i * bytes;
+            act_quantise(act_of(w), b->mid + (int64_t)(c + i) * w->ne[0], w->ne[0], row);
+            x[i] = row;
+        }
+        put_rows(&b->mid_x, w, c, x, n);
     }
-    put_rows(&b->mid_x, w, c, x, n);
 }
 
-/* Items: panels of all batches, in order; task0 counts them. */
+/* Items: QUANT_PANELS rows of all batches, in order; task0 counts them. */
 struct panels_job {
     struct moe_job *j;
     bool mid;
@@ -157,13 +167,13 @@ static void panel_items(void *arg, int64_t from, int64_t to, int thread)
     for (int64_t item = from; item < to; item++) {
         while (item >= j->task0[i + 1]) i++;
         const struct batch *b = &j->batch[i];
-        const int c = (int)(item - j->task0[i]) * QUANT_PANEL;
+        const int c = (int)(item - j->task0[i]) * QUANT_PANELS, end = (int)min_i64(c + QUANT_PANELS, b->n);
         if (p->mid) {
-            quantise_panel(j, b, c, cpu_scratch_of(j->s, thread));
+            quantise_panels(j, b, c, end, cpu_scratch_of(j->s, thread));
             continue;
         }
-        gather_panel(j, b, &b->gate_x, &b->e.gate, c);
-        if (b->up_x.p != b->gate_x.p) gather_panel(j, b, &b->up_x, &b->e.up, c);
+        gather_panels(j, b, &b->gate_x, &b->e.gate, c, end);
+        if (b->up_x.p != b->gate_x.p) gather_panels(j, b, &b->up_x, &b->e.up, c, end);
     }
 }
 
@@ -172,13 +182,13 @@ static void run_panels(struct moe_job *j, bool mid, int64_t values)
     struct panels_job p = {.j = j, .mid = mid};
     j->task0[0] = 0;
     for (int i = 0; i < j->n_batches; i++)
-        j->task0[i + 1] = j->task0[i] + (j->batch[i].n + QUANT_PANEL - 1) / QUANT_PANEL;
-    cpu_ranges(j->s, panel_items, &p, j->task0[j->n_batches], QUANT_PANEL * values);
+        j->task0[i + 1] = j->task0[i] + (j->batch[i].n + QUANT_PANELS - 1) / QUANT_PANELS;
+    cpu_ranges(j->s, panel_items, &p, j->task0[j->n_batches], QUANT_PANELS * values);
 }
 
 /* ---------------------------------------------------------------- products */
 
-/* acc[m][QUANT_SLAB]: rows [r0, r0 + n) of a matrix times m activations from c0 on, a multiple of QUANT_PANEL. */
+/* acc[m][QUANT_SLAB]: rows [r0, r0 + n) of a matrix times m activations from c0 on, a multiple of QUANT_PANELS. */
 static void products(const struct moe_job *j, const struct tensor_view *w, const struct act_rows *x, int c0, int m,
                      int r0, int n, struct cpu_ahead ahead, uint8_t *slab, float *acc)
 {

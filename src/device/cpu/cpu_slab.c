@@ -38,10 +38,10 @@ void cpu_slab_run(const struct quant_slab *s, const struct tensor_view *w, int64
         const int piece = (b == 0 ? SLAB_FIRST : 0) | (b + m == blocks ? SLAB_LAST : 0);
         s->fill(row, b, m, slab);
         if (b > 0) ahead.w = NULL;
-        for (int c = 0; c < n_cols; c += QUANT_PANEL) {
-            const int cols = (int)min_i64(QUANT_PANEL, n_cols - c);
+        for (int c = 0; c < n_cols; c += s->panel) {
+            const int cols = (int)min_i64(s->panel, n_cols - c);
             const uint8_t *const panel = x.p + (size_t)c * x.column_bytes + (size_t)(b * cols) * s->panel_block;
-            fetch_ahead(&ahead, c / QUANT_PANEL, (n_cols + QUANT_PANEL - 1) / QUANT_PANEL);
+            fetch_ahead(&ahead, c / s->panel, (n_cols + s->panel - 1) / s->panel);
             s->multiply(m, slab, panel, cols, piece, acc + (size_t)c * QUANT_SLAB);
         }
     }

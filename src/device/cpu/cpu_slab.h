@@ -5,7 +5,7 @@
 #include "device/cpu/cpu_internal.h"
 
 /* Activation rows packed for weights of one type. Rows lie column_bytes apart on average: those from a multiple of
- * QUANT_PANEL on begin at that many times column_bytes. */
+ * a panel's rows on begin at that many times column_bytes. */
 struct cpu_panels {
     const uint8_t *p;
     size_t column_bytes;
