@@ -13,6 +13,13 @@ INLINE __m256 widen8(enum qtype t, const uint8_t *w)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
 }
 
+/* Sixteen weights to `to`. */
+INLINE void widen_store(enum qtype t, const uint8_t *w, float *to)
+{
+    _mm256_storeu_ps(to, widen8(t, w));
+    _mm256_storeu_ps(to + 8, widen8(t, w + 8 * value_bytes(t)));
+}
+
 struct lanes {
     __m256 half[2];
 };

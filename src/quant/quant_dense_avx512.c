@@ -15,6 +15,12 @@ INLINE __m512 widen16(enum qtype t, const uint8_t *w)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
 }
 
+/* Sixteen weights to `to`. */
+INLINE void widen_store(enum qtype t, const uint8_t *w, float *to)
+{
+    _mm512_storeu_ps(to, widen16(t, w));
+}
+
 struct lanes {
     __m512 all;
 };

@@ -13,6 +13,12 @@ INLINE float32x4_t widen4(enum qtype t, const uint8_t *w)
     return vreinterpretq_f32_u32(vshll_n_u16(h, 16));
 }
 
+/* Sixteen weights to `to`. */
+INLINE void widen_store(enum qtype t, const uint8_t *w, float *to)
+{
+    UNROLL for (int i = 0; i < 16; i += 4) vst1q_f32(to + i, widen4(t, w + value_bytes(t) * (size_t)i));
+}
+
 struct lanes {
     float32x4_t quarter[4];
 };

@@ -139,7 +139,7 @@ static void check_slab(const struct problem *p, enum quant_isa isa, int n_rows, 
 
 static void check_shapes(uint32_t type, int k)
 {
-    static const int rows[] = {1, 2, 3, 5, 8, MAX_ROWS}, cols[] = {1, 2, 3, 4, 5, 6, 7, 8, 33, MAX_COLS};
+    static const int rows[] = {1, 2, 3, 5, 8, MAX_ROWS}, cols[] = {1, 2, 3, 4, 5, 6, 7, 8, 13, 33, MAX_COLS};
     struct problem p = problem_make(type, k);
     for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
         if (!quant_isa_usable((enum quant_isa)isa)) continue;

@@ -4,6 +4,8 @@
 #include "device/cpu/cpu_tile.h"
 
 enum { MANY = 64, LARGER = 4 };
+/* Activation rows of a task with float weights, and weight rows at least: what kernels do with one widening. */
+enum { FLOAT_COLS = 48, FLOAT_ROWS = 32 };
 
 struct matmul_job {
     const struct matmul_args *a;
@@ -53,6 +55,18 @@ static bool matmul_check(struct dev_stream *s, const struct matmul_args *a, quan
     return false;
 }
 
+/* Many rows and float weights: activations are the larger part, so a task has some of them and all weight rows, unless
+ * that makes too few tasks. */
+static void float_plan(struct matmul_job *j, int64_t tasks)
+{
+    j->col_step = FLOAT_COLS;
+    j->col_tasks = (j->a->n + FLOAT_COLS - 1) / FLOAT_COLS;
+    const int64_t have = j->groups * j->col_tasks, panels = (j->group_rows + FLOAT_ROWS - 1) / FLOAT_ROWS;
+    const int64_t parts = max_i64(1, min_i64((tasks + have - 1) / have, panels));
+    j->row_step = (int)((panels + parts - 1) / parts * FLOAT_ROWS);
+    j->row_tasks = (j->group_rows + j->row_step - 1) / j->row_step;
+}
+
 static void matmul_plan(struct matmul_job *j, int n_threads)
 {
     const struct matmul_args *a = j->a;
@@ -60,6 +74,10 @@ static void matmul_plan(struct matmul_job *j, int n_threads)
     j->group_bytes =
         a->x->d.kind == BUF_ACT ? act_row_bytes(a->x->d.act, a->x->d.width) : (size_t)a->w->v.ne[0] * sizeof(float);
     j->group_rows = a->each ? view_rows(&a->w->v) : view_rows(&a->w->v) / groups;
+    if (j->a->n >= MANY && a->w->type->act == ACT_F32) {
+        float_plan(j, 4 * n_threads);
+        return;
+    }
     /* Many activations pass by for each task, too many for a cache: larger tasks then. */
     const size_t row_bytes = quant_row_bytes(a->w->v.type, a->w->v.ne[0]) / (a->n >= MANY ? LARGER : 1);
     j->row_step = cpu_tile_rows(j->group_rows, row_bytes, max_i64(1, 4 * n_threads / groups));

@@ -8,8 +8,9 @@ enum { BLOCK_BYTES = 640 << 10, BLOCK_ROWS = 64, TASK_BYTES = 512 << 10 };
 
 void cpu_tile_run(const struct cpu_tile *q, int64_t r0, int n)
 {
+    const bool floats = quant_type(q->w->type)->act == ACT_F32; /* these kernels cut by themselves */
     const int64_t fit = q->x_stride ? (int64_t)(BLOCK_BYTES / q->x_stride) / 8 * 8 : BLOCK_ROWS;
-    const int step = (int)min_i64(BLOCK_ROWS, max_i64(8, fit));
+    const int step = floats ? q->n_cols : (int)min_i64(BLOCK_ROWS, max_i64(8, fit));
     float *out = q->out;
     while (n > 0) {
         const int m = (int)min_i64(n, q->w->ne[1] - r0 % q->w->ne[1]); /* up to the end of this matrix */
