@@ -197,9 +197,9 @@ cross-aarch64:
 		SRC_DIRS="src/base src/quant src/gguf src/experts src/device src/device/ref src/device/cpu" tests
 	@tests/run_aarch64.sh $(CROSS_TESTS:%.c=$(CROSS_BUILD)/%)
 
-# ds4 against other programs, which npm installs into tests/peer/node_modules (docs/PEERS.md); PEER_SHAPES=3: three models of a family.
+# ds4 against other programs, which npm installs into tests/peer/node_modules (docs/PEERS.md); PEER_SHAPES=3: three models of a writer.
 peer: deps
-	@+$(SUBMAKE) programs $(BUILD)/tests/peer/encode $(BUILD)/tests/peer/write_deepseek4 $(BUILD)/tests/peer/write_qwen38
+	@+$(SUBMAKE) programs $(BUILD)/tests/peer/encode $(BUILD)/tests/peer/write_deepseek4 $(BUILD)/tests/peer/write_qwen38 $(BUILD)/tests/peer/write_types
 	@tests/peer/run.sh $(BUILD) $(PEER_SHAPES)
 # ds4-server with client libraries, a browser and coding agents (docs/clients.md); CLIENTS=sdk, recorded, page or agents: a part.
 clients: deps

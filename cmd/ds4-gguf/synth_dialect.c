@@ -21,6 +21,7 @@ struct synth_dialect {
     const struct key_rule *keys;
     bool groups_apart; /* attn_output_a in three dimensions */
     bool rows;         /* vectors of several streams as rows */
+    bool no_gaps;      /* the table lies directly behind the other tensors */
 };
 
 static const struct name_rule same_names[] = {{NULL, NULL, false}};
@@ -82,8 +83,8 @@ static const struct key_rule early_keys[] = {
 /* ---- Qwen3.8 */
 
 static const struct key_rule qwen_keys[] = {
-    {"vocab_size", NULL},    {"full_attention_interval", NULL}, {"ple.row_dimension", NULL},
-    {"ple.row_count", NULL}, {"ple.image_token_id", NULL},      {NULL, NULL},
+    {"vocab_size", NULL}, {"ple.row_dimension", NULL}, {"ple.row_count", NULL}, {"ple.image_token_id", NULL},
+    {NULL, NULL},
 };
 
 static const struct synth_dialect dialects[] = {
@@ -92,7 +93,7 @@ static const struct synth_dialect dialects[] = {
     {"deepseek4", "ik_llama.cpp", NULL, ik_names, ik_keys},
     {"deepseek4", "early", "deepseek-v4", early_names, early_keys, .groups_apart = true},
     {"qwen4exp", "ds4", NULL, same_names, same_keys},
-    {"qwen4exp", "llama.cpp", NULL, same_names, qwen_keys, .rows = true},
+    {"qwen4exp", "llama.cpp", NULL, same_names, qwen_keys, .rows = true, .no_gaps = true},
 };
 
 const struct synth_dialect *synth_dialect_find(const char *arch, const char *name, char names[200])
@@ -131,6 +132,7 @@ void synth_dialect_tensor(const struct synth_dialect *d, struct layout_tensor *t
         t->n_dims = 3, t->ne[1] /= groups, t->ne[2] = groups;
     if (d->rows && norm && t->n_dims == 1 && t->ne[0] > width && t->ne[0] % width == 0)
         t->n_dims = 2, t->ne[1] = t->ne[0] / width, t->ne[0] = width;
+    if (d->no_gaps && t->role == ROLE_TABLE) t->role = ROLE_EMBEDDING;
     rename_tensor(t, d->names);
 }
 

@@ -8,7 +8,7 @@ struct synth_dialect;
 
 /* NULL: the family has none of that name; names then gets those it has, "ds4, llama.cpp". */
 const struct synth_dialect *synth_dialect_find(const char *arch, const char *name, char names[200]);
-/* Changes name and shape of a tensor, not its data. width: of a stream; groups: of the output projection. */
+/* Changes name, shape and place of a tensor, not its data. width: of a stream; groups: of the output projection. */
 void synth_dialect_tensor(const struct synth_dialect *d, struct layout_tensor *t, uint64_t width, uint64_t groups);
 /* general.architecture. */
 const char *synth_dialect_arch(const struct synth_dialect *d);

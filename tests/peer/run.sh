@@ -11,7 +11,7 @@ install "$here" || { skip "npm could not install the packages" 3; finish; }
 part "the vocabulary of DeepSeek V3" node "$here/vocabulary.mjs" deepseek "$build/tests/peer/encode" "$work"
 part "the vocabulary of Qwen3, split as by Qwen3.8" node "$here/vocabulary.mjs" qwen "$build/tests/peer/encode" "$work"
 case $(uname -sm) in
-"Linux x86_64" | "Linux aarch64") part "peer engine" node "$here/engine.mjs" "$build/ds4" "$work" "$shapes" "$build/tests/peer/write_deepseek4" "$build/tests/peer/write_qwen38" ;;
+"Linux x86_64" | "Linux aarch64") part "peer engine" node "$here/engine.mjs" "$build/ds4" "$work" "$shapes" "$build/tests/peer/write_deepseek4" "$build/tests/peer/write_qwen38" "$build/tests/peer/write_types" ;;
 *) skip "no build of the peer engine for $(uname -sm)" 1 ;;
 esac
 finish
