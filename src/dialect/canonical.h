@@ -68,7 +68,7 @@ int64_t canonical_int_at(const struct canonical *c, const char *key, int layer);
 double canonical_float_at(const struct canonical *c, const char *key, int layer);
 /* A list of the family's table; NULL and *n = 0 if an optional one is missing. */
 const uint64_t *canonical_array(const struct canonical *c, const char *key, int *n);
-/* A hash of all parameters. */
+/* A hash of all parameters that change what the trunk computes: equal in every form of the same weights. */
 uint64_t canonical_digest(const struct canonical *c);
 enum origin canonical_origin(const struct canonical *c, const char *key);
 

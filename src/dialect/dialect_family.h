@@ -89,8 +89,10 @@ struct key_row {
     bool (*derive)(const struct canonical *c, int layer, double *v);
     const char *from;
     enum key_rule rule;
-    double constant[2];                        /* by published shape (RULE_PUBLISHED), else [0] */
+    double constant[2];                        /* by published shape (RULE_PUBLISHED), else [0]; as an F32 holds it */
     bool (*needed)(const struct canonical *c); /* false: the value is 0 where nothing gives one; NULL: always needed */
+    /* True if the value changes what the trunk computes in that block; NULL: it does wherever it is needed. */
+    bool (*matters)(const struct canonical *c, int layer);
     const char *also[2];
 };
 

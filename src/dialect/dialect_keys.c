@@ -456,13 +456,20 @@ uint64_t dialect_digest(uint64_t h, const void *data, size_t n)
     return h;
 }
 
+static bool matters(const struct canonical *c, const struct key_row *row, int layer)
+{
+    return (!row->needed || row->needed(c)) && (!row->matters || row->matters(c, layer));
+}
+
 uint64_t canonical_digest(const struct canonical *c)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     for (int i = 0; i < c->family->n_keys; i++) {
+        const struct key_row *row = &c->family->keys[i];
         const struct value *v = &c->values[i];
-        h = dialect_digest(h, c->family->keys[i].name, strlen(c->family->keys[i].name));
-        if (v->v) h = dialect_digest(h, v->v, (size_t)v->n * sizeof *v->v);
+        h = dialect_digest(h, row->name, strlen(row->name));
+        for (int l = 0; v->v && l < (v->n == 1 ? 1 : c->n_layers); l++)
+            if (matters(c, row, l)) h = dialect_digest(h, &v->v[l], sizeof v->v[l]);
     }
     return dialect_digest_arrays(c, h);
 }

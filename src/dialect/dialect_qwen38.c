@@ -28,6 +28,12 @@ static bool indexed(const struct canonical *c, int l)
     return attending(c, l) && any_indexed(c);
 }
 
+/* Positions are spread over more than the model was made for. */
+static bool stretched(const struct canonical *c, int l)
+{
+    return canonical_float(c, "rope.scaling.factor") != 1;
+}
+
 static bool remembering(const struct canonical *c, int l)
 {
     return l == canonical_int(c, "ple.layers");
@@ -153,21 +159,22 @@ static bool heads_per_gram(const struct canonical *c, int l, double *v)
 /* ---- parameters */
 
 static const struct key_row keys[] = {
-    {"nextn_predict_layers", KEY_INT, 0, "0 1", .derive = drafts, .from = "tensors"},
+    {"nextn_predict_layers", KEY_INT, 0, "0 1", .derive = drafts, .from = "tensors", .matters = dialect_nowhere},
     {"block_count", KEY_INT, 0, "1..4096", .derive = dialect_layers, .from = "blocks"},
     {"embedding_length", KEY_INT, 0, "1..16777216", .derive = dialect_width, .from = "token_embd"},
     {"vocab_size", KEY_INT, 0, "1..16777216", .derive = dialect_vocabulary, .from = "token_embd"},
-    {"context_length", KEY_INT, 0, "1..16777216", .rule = RULE_ANY, .constant = {262144}},
-    {"full_attention_interval", KEY_INT, 0, "1..4096", .rule = RULE_QUIET, .constant = {4}},
+    {"context_length", KEY_INT, 0, "1..16777216", .rule = RULE_ANY, .constant = {262144}, .matters = stretched},
+    {"full_attention_interval", KEY_INT, 0, "1..4096", .rule = RULE_QUIET, .constant = {4}, .matters = dialect_nowhere},
     {"attention.key_length", KEY_INT, 0, "1..65536", .derive = head_width, .from = "attn_q_norm"},
     {"attention.value_length", KEY_INT, 0, "1..65536", .derive = head_width, .from = "attn_q_norm"},
     {"attention.head_count", KEY_INT, 0, "1..65536", .derive = heads, .from = "attn_q"},
-    {"attention.head_count_kv", KEY_INT, KEY_PER_LAYER, "0..65536", .derive = kv_heads, .from = "attn_k"},
+    {"attention.head_count_kv", KEY_INT, KEY_PER_LAYER, "0..65536", .derive = kv_heads, .from = "attn_k",
+     .matters = attending},
     {"rope.dimension_count", KEY_INT, 0, "2..65536", .rule = RULE_PUBLISHED, .constant = {64}},
     {"rope.freq_base", KEY_FLOAT, 0, "1..1e15", .rule = RULE_ANY, .constant = {1e7}},
     {"rope.scaling.factor", KEY_FLOAT, 0, "1..1e6", .rule = RULE_QUIET, .constant = {1}},
-    {"rope.scaling.original_context_length", KEY_INT, 0, "0..16777216", .rule = RULE_QUIET},
-    {"attention.layer_norm_rms_epsilon", KEY_FLOAT, 0, "0..0.1", .rule = RULE_ANY, .constant = {1e-6}},
+    {"rope.scaling.original_context_length", KEY_INT, 0, "0..16777216", .rule = RULE_QUIET, .matters = stretched},
+    {"attention.layer_norm_rms_epsilon", KEY_FLOAT, 0, "0..0.1", .rule = RULE_ANY, .constant = {1e-6f}},
     {"ssm.time_step_rank", KEY_INT, 0, "1..65536", .derive = value_heads, .from = "ssm_a"},
     {"ssm.state_size", KEY_INT, 0, "1..65536", .derive = state_width, .from = "ssm_norm"},
     {"ssm.group_count", KEY_INT, 0, "1..65536", .derive = key_heads, .from = "attn_qkv"},
@@ -182,7 +189,7 @@ static const struct key_row keys[] = {
     {"attention.indexer.top_k", KEY_INT, 0, "1..16777216", .rule = RULE_PUBLISHED, .constant = {2048},
      .needed = any_indexed},
     {"attention.compress_ratios", KEY_INT, KEY_PER_LAYER, "0..65536", .rule = RULE_ANY, .constant = {4},
-     .needed = any_indexed},
+     .needed = any_indexed, .matters = attending},
     {"expert_count", KEY_INT, KEY_PER_LAYER, "1..65536", .derive = dialect_experts, .from = "ffn_gate_inp"},
     {"expert_used_count", KEY_INT, KEY_PER_LAYER | KEY_WINS, "1..65536", .rule = RULE_PUBLISHED, .constant = {10}},
     {"expert_feed_forward_length", KEY_INT, KEY_PER_LAYER, "1..16777216", .derive = expert_width,

@@ -21,6 +21,11 @@ bool dialect_experts(const struct canonical *c, int layer, double *v)
     return dialect_say(dialect_ne(c, layer, "ffn_gate_inp", 1), v);
 }
 
+bool dialect_nowhere(const struct canonical *c, int layer)
+{
+    return false;
+}
+
 int dialect_first_with(const struct canonical *c, const char *stem)
 {
     for (int l = 0; l < canonical_n_blocks(c); l++)

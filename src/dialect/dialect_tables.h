@@ -40,6 +40,9 @@ bool dialect_layers(const struct canonical *c, int layer, double *v);
 /* Routed experts of a block, by its router. */
 bool dialect_experts(const struct canonical *c, int layer, double *v);
 
+/* For key_row.matters: what is only compared, or limits what may be asked for. False. */
+bool dialect_nowhere(const struct canonical *c, int layer);
+
 /* The first block that has a tensor, among all that are bound; -1: none. */
 int dialect_first_with(const struct canonical *c, const char *stem);
 /* Dimension i of the tensor in that block; 0: no block has it. */

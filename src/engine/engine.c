@@ -171,7 +171,18 @@ static uint64_t mix(uint64_t h, const void *data, size_t n)
     return h;
 }
 
-/* Parameters; names, types, shapes and first bytes of all tensors. */
+static uint64_t tensor_identity(const struct ds4_engine *g, int i)
+{
+    const struct tensor_view *v;
+    const char *name = canonical_tensor_at(g->canonical, i, &v);
+    const uint64_t bytes = tensor_view_bytes(v);
+    uint64_t h = mix(UINT64_C(0xcbf29ce484222325), name, strlen(name));
+    h = mix(h, v->ne, sizeof v->ne);
+    h = mix(h, &v->type, sizeof v->type);
+    return canonical_on_disk(g->canonical, i) ? h : mix(h, v->data, bytes < 64 ? (size_t)bytes : 64);
+}
+
+/* Parameters; names, types, shapes and first bytes of all tensors that are used, in whatever order they come. */
 static uint64_t identity(const struct ds4_engine *g)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -179,16 +190,10 @@ static uint64_t identity(const struct ds4_engine *g)
     h = mix(h, &(int32_t[]){g->n_vocab, g->n_layers - engine_has_draft(g)}, 2 * sizeof(int32_t));
     const uint64_t parameters = g->canonical ? canonical_digest(g->canonical) : 0;
     h = mix(h, &parameters, sizeof parameters);
-    for (int i = 0; g->canonical && i < canonical_n_tensors(g->canonical); i++) {
-        const struct tensor_view *v;
-        const char *name = canonical_tensor_at(g->canonical, i, &v);
-        const uint64_t bytes = tensor_view_bytes(v);
-        h = mix(h, name, strlen(name));
-        h = mix(h, v->ne, sizeof v->ne);
-        h = mix(h, &v->type, sizeof v->type);
-        if (!canonical_on_disk(g->canonical, i)) h = mix(h, v->data, bytes < 64 ? (size_t)bytes : 64);
-    }
-    return h;
+    uint64_t tensors = 0;
+    for (int i = 0; g->canonical && i < canonical_n_tensors(g->canonical); i++)
+        if (engine_has_draft(g) || !canonical_of_draft(g->canonical, i)) tensors += tensor_identity(g, i);
+    return mix(h, &tensors, sizeof tensors);
 }
 
 /* The identity, and what else changes stored rows. */

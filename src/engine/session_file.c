@@ -182,6 +182,9 @@ static int header_fits(const struct source *f, const struct ds4_session *s, stru
     const struct ds4_engine *g = s->engine;
     const struct file_header *h = &f->h;
     const struct session_sizes z = sizes_of(h);
+    if (h->draft != engine_has_draft(g))
+        return err_set(e, ERR_MODEL, "%s: the session was made with%s --draft, this is with%s it", f->path,
+                       h->draft ? "" : "out", h->draft ? "out" : "");
     if (h->identity != g->identity)
         return err_set(e, ERR_MODEL, "%s: the session was made with another model file", f->path);
     if (strncmp(h->backend, g->backend, sizeof h->backend))
@@ -190,9 +193,6 @@ static int header_fits(const struct source *f, const struct ds4_session *s, stru
     if (h->kv_sim != !g->kv_sim_off)
         return err_set(e, ERR_MODEL, "%s: the session was made with --kv-sim %s, this is %s", f->path,
                        h->kv_sim ? "on" : "off", g->kv_sim_off ? "off" : "on");
-    if (h->draft != engine_has_draft(g))
-        return err_set(e, ERR_MODEL, "%s: the session was made with%s --draft, this is with%s it", f->path,
-                       h->draft ? "" : "out", h->draft ? "out" : "");
     if (h->length > s->ctx)
         return err_set(e, ERR_LIMIT, "%s: the session has %d tokens, the context room for %d; give a larger --ctx",
                        f->path, (int)h->length, s->ctx);

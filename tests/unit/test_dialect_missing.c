@@ -59,12 +59,6 @@ static const char *stem_of(const char *key)
     return of_model ? strchr(key, '.') + 1 : key;
 }
 
-/* DeepSeek V4's says only what block_count may count: where no block of a draft is there, its value has no effect. */
-static bool has_effect(const char *stem)
-{
-    return strcmp(stem, "nextn_predict_layers") != 0;
-}
-
 enum outcome { SAME, DERIVED, DEFAULTED, REFUSED, OUTCOMES };
 
 static enum outcome without_key(int family, const char *key, uint64_t digest)
@@ -81,7 +75,7 @@ static enum outcome without_key(int family, const char *key, uint64_t digest)
     }
     if (is_noted(c, NOTE_DERIVED, stem)) {
         o = DERIVED;
-        if (canonical_digest(c) != digest && has_effect(stem)) fail_msg("without %s: another model is derived", key);
+        if (canonical_digest(c) != digest) fail_msg("without %s: another model is derived", key);
     } else if (is_noted(c, NOTE_DEFAULT, stem)) {
         o = DEFAULTED;
     } else if (canonical_digest(c) != digest) {
