@@ -47,13 +47,13 @@ INLINE void prepare_q4_k(const uint8_t *s, struct prep *p)
 }
 
 /* The 6-bit scales of Q3_K, 32 too high in the file. */
-INLINE void prepare_q3_k(const uint8_t *s, struct prep *p)
+INLINE __m256i q3_k_scales16(const uint8_t *s)
 {
     const uint32_t a = load_u32(s), b = load_u32(s + 4), c = load_u32(s + 8);
     const uint32_t low = 0x0f0f0f0f, high = 0x30303030;
     const __m128i v = _mm_setr_epi32((int)((a & low) | (c << 4 & high)), (int)((b & low) | (c << 2 & high)),
                                      (int)((a >> 4 & low) | (c & high)), (int)((b >> 4 & low) | (c >> 2 & high)));
-    put_scales(p, _mm256_cvtepi8_epi16(_mm_sub_epi8(v, _mm_set1_epi8(32))));
+    return _mm256_cvtepi8_epi16(_mm_sub_epi8(v, _mm_set1_epi8(32)));
 }
 
 #include "quant/quant_grid_avx2.h"
@@ -67,7 +67,7 @@ INLINE void prepare(enum qtype t, const uint8_t *b, struct prep *p)
     } else if (t == QT_Q6_K) {
         put_scales(p, _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(b + Q6_K_SCALES))));
     } else if (t == QT_Q3_K) {
-        prepare_q3_k(b + Q3_K_SCALES, p);
+        put_scales(p, q3_k_scales16(b + Q3_K_SCALES));
     } else if (t == QT_TQ1_0 || t == QT_TQ2_0) {
         put_scales(p, _mm256_set1_epi16(1));
     } else if (t == QT_Q4_K || t == QT_Q5_K) {
