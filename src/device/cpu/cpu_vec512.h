@@ -55,6 +55,57 @@ V8_INLINE void chunk_2x8(int k, const float *const q[2], const float *const row[
     sums[1] = v16_sum8(s[1]);
 }
 
+/* The halves' sums of a, then those of b: i + (i+8). */
+V8_INLINE __m512 v16_fold(__m512 a, __m512 b)
+{
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+}
+
+/* Quarter r of the result: the trees i + (i+8), + (i+4), + (i+2), + (i+1) of s[r][0..3]. */
+V8_INLINE __m512 v16_sum4x4(const __m512 s[4][4])
+{
+    __m512 q[4];
+#pragma GCC unroll 8
+    for (int h = 0; h < 4; h++) { /* + (i+4): quarters of rows 0, 1, 2, 3 */
+        const __m512 a = v16_fold(s[0][h], s[1][h]), b = v16_fold(s[2][h], s[3][h]);
+        q[h] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+    }
+    __m512 p[2];
+#pragma GCC unroll 8
+    for (int h = 0; h < 2; h++) { /* + (i+2): two lanes each of heads 2h and 2h+1 */
+        const __m512d a = _mm512_castps_pd(q[2 * h]), b = _mm512_castps_pd(q[2 * h + 1]);
+        p[h] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+    }
+    return _mm512_add_ps(_mm512_shuffle_ps(p[0], p[1], 0x88), _mm512_shuffle_ps(p[0], p[1], 0xdd));
+}
+
+/* Four rows and four heads: lane h of quarter r; width a multiple of 16. */
+V8_INLINE __m512 dots_4x4(int width, const float *const row[4], const float *const q[4])
+{
+    __m512 total = _mm512_setzero_ps();
+    for (int at = 0; at < width; at += CHUNK) {
+        const int end = min_int(width, at + CHUNK);
+        __m512 s[4][4];
+#pragma GCC unroll 8
+        for (int i = 0; i < 16; i++) s[i / 4][i % 4] = _mm512_setzero_ps();
+#pragma GCC unroll 4
+        for (int i = at; i < end; i += 16) {
+            const __m512 r0 = v16_load(row[0] + i), r1 = v16_load(row[1] + i), r2 = v16_load(row[2] + i),
+                         r3 = v16_load(row[3] + i);
+#pragma GCC unroll 8
+            for (int h = 0; h < 4; h++) {
+                const __m512 x = v16_load(q[h] + i);
+                s[0][h] = _mm512_fmadd_ps(x, r0, s[0][h]);
+                s[1][h] = _mm512_fmadd_ps(x, r1, s[1][h]);
+                s[2][h] = _mm512_fmadd_ps(x, r2, s[2][h]);
+                s[3][h] = _mm512_fmadd_ps(x, r3, s[3][h]);
+            }
+        }
+        total = _mm512_add_ps(total, v16_sum4x4(s));
+    }
+    return total;
+}
+
 /* Eight heads, 32 values: acc[h][v..] += the tile's sums; z: weights of the first head. */
 V8_INLINE void sum_8x32(int n_rows, const float *const *row, int v, const float *z, int z_stride, float *acc, int width)
 {
