@@ -104,12 +104,13 @@ $(BUILD)/src/serve/page_files.c: tools/embed.sh $(PAGE)
 $(BUILD)/src/serve/page_files.o: $(BUILD)/src/serve/page_files.c
 	$(CC) $(ALL_CFLAGS) -c $< -o $@
 
-# Files named *_avx2.c and *_avx512.c hold AVX2 and AVX-512 kernels; they are called only where the processor has the
+# Files named *_avx2.c, *_avxvnni.c and *_avx512.c hold AVX2, AVX-VNNI and AVX-512 kernels; they are called only where the processor has the
 # instructions, and are empty elsewhere. No fuzz target reaches them, and clang needs minutes for them under its UBSAN.
 TARGET := $(shell $(CC) -dumpmachine)
 ifneq ($(filter x86_64-% amd64-%,$(TARGET)),)
 AVX512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vbmi -mavx512vnni -mgfni -mprefer-vector-width=512
-$(BUILD)/%_avx2.o $(BUILD)/%_avx512.o: ISA_FLAGS := -mavx2 -mfma -mf16c $(if $(filter fuzz,$(MODE)),-fno-sanitize=undefined)
+$(BUILD)/%_avx2.o $(BUILD)/%_avxvnni.o $(BUILD)/%_avx512.o: ISA_FLAGS := -mavx2 -mfma -mf16c $(if $(filter fuzz,$(MODE)),-fno-sanitize=undefined)
+$(BUILD)/%_avxvnni.o: ISA_FLAGS += -mavxvnni
 $(BUILD)/%_avx512.o: ISA_FLAGS += $(AVX512)
 endif
 # Those named *_neon.c hold kernels of 64-bit ARM; NEON itself is part of the architecture.

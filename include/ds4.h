@@ -53,7 +53,7 @@ struct ds4_options {
     const char *const *model_paths; /* a file, any shard of a split set, or several whole files */
     int n_model_paths;
     const char *backend;   /* "cpu" (NULL), "ref" */
-    const char *isa;       /* kernels of "cpu": NULL = best, or scalar, avx2, avx512, neon, neon-dotprod, neon-i8mm */
+    const char *isa;       /* kernels of "cpu": scalar, avx2, avxvnni, avx512, neon, neon-dotprod, neon-i8mm; NULL: best */
     int threads;           /* 0: one per physical core, and for decode steps as many of them as read memory fastest */
     int threads_decode;    /* of decode steps, if threads is set too; 0: as many */
     bool numa_off;         /* do not bind threads to cores, nor cut work and weights by memory nodes, where there are

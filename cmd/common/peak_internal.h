@@ -5,6 +5,6 @@
 
 /* Independent sums, so that none waits for another one. */
 enum { PEAK_CHAINS = 12 };
-peak_fn peak_int8_avx2, peak_f32_avx2, peak_int8_avx512, peak_f32_avx512;
+peak_fn peak_int8_avx2, peak_f32_avx2, peak_int8_avxvnni, peak_int8_avx512, peak_f32_avx512;
 
 #endif

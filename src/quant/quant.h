@@ -118,12 +118,13 @@ void act_quantise(enum act_format f, const float *x, int64_t k, void *row);
 /* Decodes one activation row to floats. */
 void act_decode(enum act_format f, const void *row, int64_t k, float *out);
 
-/* Kernel sets, of each kind of processor the better ones last. All give the same bits; they differ in speed. AVX512:
- * the parts F, BW, DQ, VL, VBMI, VNNI and GFNI. NEON: any 64-bit ARM processor; with 8-bit dot products; with 8-bit
- * matrix products too. */
+/* Kernel sets, of each kind of processor the better ones last. All give the same bits; they differ in speed. AVXVNNI:
+ * AVX2 and the 8-bit dot products of 256 bits. AVX512: the parts F, BW, DQ, VL, VBMI, VNNI and GFNI. NEON: any 64-bit
+ * ARM processor; with 8-bit dot products; with 8-bit matrix products too. */
 enum quant_isa {
     QUANT_SCALAR,
     QUANT_AVX2,
+    QUANT_AVXVNNI,
     QUANT_AVX512,
     QUANT_NEON,
     QUANT_NEON_DOTPROD,

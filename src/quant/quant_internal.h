@@ -40,7 +40,7 @@ extern const quant_tile_table quant_tiles_scalar, quant_tiles_avx2, quant_tiles_
     quant_tiles_neon_dotprod, quant_tiles_neon_i8mm;
 /* Slab kernels likewise. */
 typedef const struct quant_slab *quant_slab_table[QUANT_SLOTS];
-extern const quant_slab_table quant_slabs_none, quant_slabs_avx512;
+extern const quant_slab_table quant_slabs_none, quant_slabs_avx2, quant_slabs_avxvnni, quant_slabs_avx512;
 /* Panels of the types with blocks of 32, also with sums times scales, and of those with blocks of 256: with their
  * activation sums in pairs, or with what codes that are `high` too high add to each sub-block's sum, negated. */
 typedef void quant_pack_fn(int k, const uint8_t *const *x, int n, uint8_t *panel);

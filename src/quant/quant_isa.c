@@ -1,5 +1,8 @@
 /* Which kernel sets this program and this processor have, and the choice among their tile kernels. */
 #include "quant/quant_internal.h"
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #if defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
@@ -11,7 +14,8 @@ static const struct {
     struct quant_act_set act;
 } sets[QUANT_ISA_COUNT] = {
     [QUANT_SCALAR] = {"scalar", &quant_tiles_scalar, &quant_slabs_none, {act_q8_0_scalar, act_q8_k_scalar}},
-    [QUANT_AVX2] = {"avx2", &quant_tiles_avx2, &quant_slabs_none, {act_q8_0_avx2, act_q8_k_avx2}},
+    [QUANT_AVX2] = {"avx2", &quant_tiles_avx2, &quant_slabs_avx2, {act_q8_0_avx2, act_q8_k_avx2}},
+    [QUANT_AVXVNNI] = {"avxvnni", &quant_tiles_avx2, &quant_slabs_avxvnni, {act_q8_0_avx2, act_q8_k_avx2}},
     [QUANT_AVX512] = {"avx512", &quant_tiles_avx512, &quant_slabs_avx512, {act_q8_0_avx2, act_q8_k_avx2}},
     [QUANT_NEON] = {"neon", &quant_tiles_neon, &quant_slabs_none, {act_q8_0_neon, act_q8_k_neon}},
     [QUANT_NEON_DOTPROD] = {"neon-dotprod",
@@ -27,11 +31,21 @@ const char *quant_isa_name(enum quant_isa isa)
 }
 
 #if defined(__x86_64__)
-/* Every processor with AVX2 has the half-float conversions (F16C) too. */
+/* Compilers name this part differently or not at all; the registers it needs are those of AVX2. */
+static bool processor_has_avxvnni(void)
+{
+    enum { BIT = 4 };
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> BIT & 1;
+}
+
+/* Every processor with AVX2 has the half-float conversions (F16C) too. That the system keeps the registers is part of
+ * what is asked. */
 static bool processor_has(enum quant_isa isa)
 {
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     if (isa == QUANT_AVX2) return avx2;
+    if (isa == QUANT_AVXVNNI) return avx2 && processor_has_avxvnni();
     return isa == QUANT_AVX512 && avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni") &&

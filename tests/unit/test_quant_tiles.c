@@ -285,6 +285,7 @@ static void test_no_kernel(void **state)
     /* TEST_ISA: the set that an emulated processor is meant to have. */
     if (getenv("TEST_ISA")) assert_string_equal(quant_isa_name(quant_isa_best()), getenv("TEST_ISA"));
     assert_string_equal(quant_isa_name(QUANT_AVX2), "avx2");
+    assert_string_equal(quant_isa_name(QUANT_AVXVNNI), "avxvnni");
     assert_string_equal(quant_isa_name(QUANT_NEON_DOTPROD), "neon-dotprod");
 }
 

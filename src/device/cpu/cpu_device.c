@@ -57,7 +57,7 @@ static size_t work_bytes(const struct dev *dev, const struct work_desc *a)
     const size_t turn = 8 * (size_t)max_i64(a->width, a->index_width) * sizeof(float);
     const size_t route = (size_t)experts_count(a->moe->experts, a->moe->layer) * (2 * sizeof(float) + 1);
     struct cpu_work w = {.thread = turn > route ? turn : route};
-    cpu_matmul_work(a, &w);
+    cpu_matmul_work(d, a, &w);
     if (a->wide) cpu_compress_work(a, &w);
     cpu_select_work(a, &w);
     if (a->window) cpu_attention_work(d, a, &w);

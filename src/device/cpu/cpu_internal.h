@@ -182,7 +182,7 @@ static inline int64_t work_visible(const struct work_desc *a)
 {
     return a->ratio ? a->ctx / a->ratio : 0;
 }
-void cpu_matmul_work(const struct work_desc *a, struct cpu_work *w);
+void cpu_matmul_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu_work *w);
 void cpu_attention_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu_work *w);
 void cpu_select_work(const struct work_desc *a, struct cpu_work *w);
 void cpu_compress_work(const struct work_desc *a, struct cpu_work *w);

@@ -98,9 +98,14 @@ void cpu_matmul_slabs(struct dev_stream *s, const struct matmul_args *a, const s
     }
 }
 
-/* Of any type: the largest column has 44 bytes for 32 values, the largest slab is one of a single block or is cut. */
-void cpu_matmul_work(const struct work_desc *a, struct cpu_work *w)
+/* Of any type; the largest slab is one of a single block or is cut. */
+void cpu_matmul_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu_work *w)
 {
     const size_t n = (size_t)min_i64(BLOCK, a->rows);
-    cpu_work_raise(w, n * (size_t)(a->values + a->values * 3 / 8), CPU_SLAB_MOST + n * QUANT_SLAB * sizeof(float));
+    size_t column = 0;
+    for (uint32_t type = 0; type <= QT_Q2_0; type++) {
+        const struct quant_slab *const s = quant_slab(d->isa, type);
+        if (s && cpu_column_bytes(s, a->values) > column) column = cpu_column_bytes(s, a->values);
+    }
+    cpu_work_raise(w, n * column, CPU_SLAB_MOST + n * QUANT_SLAB * sizeof(float));
 }

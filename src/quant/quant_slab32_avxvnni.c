@@ -1,0 +1,4 @@
+/* AVX-VNNI slab kernels of the types with blocks of 32. */
+#ifdef __AVXVNNI__
+#include "quant/quant_slab32_avx2.inc"
+#endif
