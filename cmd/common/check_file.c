@@ -1,7 +1,8 @@
-/* The steps of a check. Each goes as far as the ones before it came; the first reason not to run is the one that is
- * told last. */
+/* The steps of a check. Each is taken as far as the file was understood, whatever the ones before it found; the first
+ * reason not to run is the one that is told last. */
 #include "check_file.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "base/sysinfo.h"
 #include "check_internal.h"
@@ -14,11 +15,22 @@ static void no_log(void *arg, int level, const char *subject, const char *text)
 
 /* ---- files and model */
 
+/* What to get in place of a file whose model is known. */
+static void advise(struct check *c)
+{
+    if (c->why_not.code != ERR_MODEL || !c->model || !canonical_dialect(c->model)) return;
+    const struct err why = c->why_not;
+    err_clear(&c->why_not);
+    err_set(&c->why_not, why.code, "%s; get another file of %s: those of %s run", why.msg, canonical_title(c->model),
+            canonical_publishers(c->model));
+}
+
 static void open_model(struct check *c)
 {
     const struct check_options *o = c->options;
     const struct canonical_options co = {.look = true, .scanned = true, .refused_too = true};
-    canonical_open(o->paths, o->n_paths, &co, &c->model, &c->why_not);
+    c->opens = canonical_open(o->paths, o->n_paths, &co, &c->model, &c->why_not) == 0;
+    advise(c);
     if (c->model)
         c->files = canonical_files(c->model);
     else if (gguf_set_open_part(o->paths[0], &c->part, NULL) == 0)
@@ -42,7 +54,7 @@ static void refuse_flaws(struct check *c)
 {
     for (int i = 0; i < c->scan.n_flaws; i++) {
         const struct gguf_flaw *f = &c->scan.flaws[i];
-        if (!canonical_is_vital(c->model, f->tensor)) continue;
+        if (!c->model || !canonical_is_vital(c->model, f->tensor)) continue;
         err_set(&c->why_not, ERR_MODEL,
                 "%s: %.*s holds NaN or Inf in row %lld, which spoils every token: the file is damaged; get it again",
                 gguf_path(gguf_set_file(c->files, f->file)), (int)(f->tensor->name.n < 200 ? f->tensor->name.n : 200),
@@ -54,13 +66,15 @@ static void refuse_flaws(struct check *c)
 static void scan_files(struct check *c, struct pool *p)
 {
     struct work_progress progress;
+    struct err e = {0};
     const double start = clock_s();
-    if (c->options->headers || c->why_not.code) return;
+    if (c->options->headers || !c->files || !p) return;
     work_progress_begin(&progress, gguf_scan_bytes(c->files));
-    const int rc = gguf_set_scan(c->files, p, tell, &progress, &c->scan, &c->why_not);
+    const int rc = gguf_set_scan(c->files, p, tell, &progress, &c->scan, &e);
     work_progress_end(&progress);
     c->scan_s = clock_s() - start;
     c->scanned = rc == 0;
+    if (rc) err_set(&c->why_not, rc, "%s", e.msg);
     if (rc == 0) refuse_flaws(c);
 }
 
@@ -79,7 +93,8 @@ static void open_engine(struct check *c)
                                    .headers_only = o->headers,
                                    .log = no_log};
     struct ds4_error e = {0};
-    if (c->why_not.code) return;
+    c->plan.available = o->memory ? o->memory : mem_available();
+    if (!c->opens) return;
     if (ds4_engine_open(&eo, &c->engine, &e))
         err_set(&c->why_not, e.code, "%s", e.message);
     else
@@ -115,8 +130,9 @@ bool check_file(const struct check_options *o)
 {
     struct check c = {.options = o};
     struct pool *p = NULL;
+    struct err e = {0};
     open_model(&c);
-    if (!c.why_not.code) pool_create(o->threads, &p, &c.why_not);
+    if (c.files && pool_create(o->threads, &p, &e)) err_set(&c.why_not, e.code, "%s", e.msg);
     scan_files(&c, p);
     open_engine(&c);
     if (p) look_at_machine(&c, p);

@@ -11,6 +11,7 @@
 struct check {
     const struct check_options *options;
     struct err why_not;           /* code 0: it will run */
+    bool opens;                   /* nothing is wrong with the model's records */
     struct gguf_set *part;        /* what could be opened where the set could not; else NULL */
     struct canonical *model;      /* also of a model that is refused; NULL: no set of files */
     const struct gguf_set *files; /* the model's, or part; NULL: not even that */

@@ -118,6 +118,9 @@ static void machine_members(struct str *out, const struct check *c)
     if (c->scanned)
         str_printf(out, ",\n  \"scan\": {\"bytes\": %" PRIu64 ", \"seconds\": %.3f, \"damaged_tensors\": %d}",
                    c->scan.bytes, c->scan_s, c->scan.n_flaws);
+    if (!c->engine && c->files)
+        str_printf(out, ",\n  \"memory\": {\"weights\": %" PRIu64 ", \"available\": %" PRIu64 "}", c->census.all.bytes,
+                   p->available);
     if (!c->engine) return;
     str_printf(out, ",\n  \"memory\": {\"needed\": %" PRIu64 ", \"available\": %" PRIu64 ", \"ctx\": %d, \"fits\": %s}",
                p->total, p->available, p->ctx, check_fits(c) ? "true" : "false");

@@ -80,7 +80,7 @@ static void scan_lines(const struct check *c)
     const struct gguf_scan *s = &c->scan;
     const double gb = (double)s->bytes * 1e-9;
     if (!c->scanned) {
-        if (!c->options->headers) line("damage", "not looked for: the model cannot be run anyway");
+        if (!c->options->headers) line("damage", "not looked for: the data could not be read");
         return;
     }
     line("damage", "%s in the scales and plain numbers of %.3f GB; read in %.1f s, %.2f GB/s",
@@ -98,6 +98,11 @@ static void machine_lines(const struct check *c)
 {
     const struct ds4_memory_plan *p = &c->plan;
     const double active = (double)p->active;
+    if (!c->engine && c->files)
+        line("memory",
+             "%.2f GiB of weights, %.2f available; what else is needed is not known of a model that cannot "
+             "be opened",
+             gib(c->census.all.bytes), gib(p->available));
     if (!c->engine) return;
     line("memory", "%.2f GiB needed for %d tokens of context, %.2f available%s", gib(p->total), p->ctx,
          gib(p->available), check_fits(c) ? "" : ": this does not fit");

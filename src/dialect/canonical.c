@@ -50,6 +50,24 @@ static int list_bound(struct canonical *c, struct err *e)
     return 0;
 }
 
+/* What follows from names and parameters. Without the parameters there are no shapes. */
+static int bind(struct canonical *c, const struct canonical_options *opt, struct err *e)
+{
+    int rc = c->refused.code ? 0 : dialect_refused(c, c->family->validate(c, opt, e), e);
+    const bool shaped = !c->refused.code;
+    if (rc == 0) rc = dialect_refused(c, dialect_check_vocabulary(c, e), e);
+    if (rc == 0 && shaped) rc = dialect_bind(c, e);
+    if (!shaped) dialect_note_missing(c);
+    if (rc && !c->refused.code) c->refused = *e;
+    if (rc && !c->thorough) return rc;
+    dialect_note_keys(c);
+    for (int i = 0; gguf_set_warning(c->set, i); i++) dialect_warn(c, "", "%s", gguf_set_warning(c->set, i));
+    note_ignored(c);
+    dialect_warn_precision(c);
+    *e = c->refused;
+    return e->code ? e->code : list_bound(c, e);
+}
+
 static int build(struct canonical *c, const struct canonical_options *opt, struct err *e)
 {
     int rc = dialect_recognise(c, e);
@@ -57,17 +75,9 @@ static int build(struct canonical *c, const struct canonical_options *opt, struc
     if (rc == 0) rc = dialect_trunk(c, e);
     if (rc == 0) rc = dialect_map_names(c, e);
     if (rc == 0) rc = dialect_resolve_keys(c, e);
-    if (rc == 0) c->dialect = dialect_whose(c);
-    if (rc == 0) rc = c->family->validate(c, opt, e);
-    if (rc == 0) rc = dialect_check_vocabulary(c, e);
-    if (rc == 0) rc = dialect_bind(c, e);
-    if (rc == 0) rc = list_bound(c, e);
     if (rc) return rc;
-    dialect_note_keys(c);
-    for (int i = 0; gguf_set_warning(c->set, i); i++) dialect_warn(c, "", "%s", gguf_set_warning(c->set, i));
-    note_ignored(c);
-    dialect_warn_precision(c);
-    return 0;
+    c->dialect = dialect_whose(c);
+    return bind(c, opt, e);
 }
 
 static int list_files(struct canonical *c, struct err *e)
@@ -91,6 +101,7 @@ int canonical_open(const char *const *paths, int n_paths, const struct canonical
     c->look = opt && opt->look;
     c->headers_only = c->look && opt->headers_only;
     c->scanned = c->look && opt->scanned;
+    c->thorough = opt && opt->refused_too;
     c->set = set;
     c->n_files = gguf_set_n_files(set);
     rc = list_files(c, &why);
@@ -164,6 +175,11 @@ bool canonical_is_known(const struct canonical *c)
 const char *canonical_title(const struct canonical *c)
 {
     return c->published ? c->published->name : c->family->name;
+}
+
+const char *canonical_publishers(const struct canonical *c)
+{
+    return c->family->publishers;
 }
 
 enum canonical_family canonical_family(const struct canonical *c)

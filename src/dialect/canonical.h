@@ -25,7 +25,8 @@ struct canonical_options {
     bool headers_only; /* with look: of no tensor any byte is read, so damage inside tensors stays unseen */
     bool scanned;      /* NaN and Inf are looked for elsewhere (gguf/gguf_scan.h): not here */
     bool refused_too;  /* a model that is refused is given out all the same, as far as it was understood: for its notes
-                          and canonical_files, and to be closed */
+                          and canonical_files, and to be closed. All that it is refused for is looked for, not the
+                          first alone */
     bool kv_sim_off;   /* the FP8 and FP4 roundings of the row store will not be used: shapes that they cannot block are
                           fine */
 };
@@ -44,6 +45,8 @@ void canonical_close(struct canonical *c);
 bool canonical_is_known(const struct canonical *c);
 enum canonical_family canonical_family(const struct canonical *c);
 const char *canonical_title(const struct canonical *c); /* "DeepSeek V4 Flash", or the family's name */
+/* Who publishes files of the family that run, to be named where this one does not. */
+const char *canonical_publishers(const struct canonical *c);
 const char *
 canonical_dialect(const struct canonical *c);          /* "ds4", "llama.cpp", ...; NULL: refused before it was clear */
 const char *canonical_name(const struct canonical *c); /* general.name, or the file name */

@@ -38,7 +38,8 @@ int dialect_read_arrays(struct canonical *c, struct err *e)
 {
     int rc = 0;
     c->arrays = mem_alloc((size_t)(c->family->n_arrays + 1) * sizeof *c->arrays);
-    for (int i = 0; i < c->family->n_arrays && rc == 0; i++) rc = read_one(c, &c->family->arrays[i], &c->arrays[i], e);
+    for (int i = 0; i < c->family->n_arrays && rc == 0; i++)
+        rc = dialect_refused(c, read_one(c, &c->family->arrays[i], &c->arrays[i], e), e);
     for (int i = 0; i < c->family->n_arrays && rc == 0; i++)
         if (!c->arrays[i].kv && c->family->arrays[i].sum_of) add_up(c, &c->family->arrays[i], &c->arrays[i]);
     return rc;

@@ -12,7 +12,9 @@ struct problems {
     struct canonical *c; /* whose notes get them too, or NULL: those of a draft refuse nothing */
     struct str text;
     int n;
-    int n_unsound; /* tensors with NaN or Inf that are only warned about */
+    int n_unsound;      /* tensors with NaN or Inf that are only warned about */
+    bool presence;      /* nothing but missing tensors is looked for */
+    int n_gaps, gap[2]; /* tensors of one row that are missing: first and last block */
 };
 
 __attribute__((format(printf, 2, 3))) static void problem(struct problems *p, const char *fmt, ...)
@@ -31,6 +33,7 @@ static int problems_end(struct problems *p, struct err *e)
 {
     int rc = 0;
     if (p->n > 3) str_printf(&p->text, "; and %d more", p->n - 3);
+    if (p->c && p->n > MOST_NOTED) dialect_note(p->c, NOTE_PROBLEM, "and %d more", p->n - MOST_NOTED);
     if (p->n > 0) rc = err_set(e, ERR_MODEL, "%s", str_c(&p->text));
     str_free(&p->text);
     return rc;
@@ -223,13 +226,26 @@ static bool may_be_missing(const struct canonical *c, const struct tensor_row *r
     return true;
 }
 
-static void missing(const struct tensor_row *row, int layer, struct problems *p)
+static void missing(int layer, struct problems *p)
 {
-    char name[DIALECT_NAME];
+    if (p->n_gaps++ == 0) p->gap[0] = layer;
+    p->gap[1] = layer;
+}
+
+/* One problem of all blocks that lack the row's tensor. */
+static void tell_missing(const struct tensor_row *row, struct problems *p)
+{
+    char name[DIALECT_NAME], others[80] = "";
     struct str also = {0};
-    dialect_name(name, row, layer);
-    dialect_also(&also, row, layer);
-    problem(p, "%s%s is missing", name, str_c(&also));
+    const int n = p->n_gaps - 1;
+    p->n_gaps = 0;
+    if (n < 0) return;
+    dialect_name(name, row, p->gap[0]);
+    dialect_also(&also, row, p->gap[0]);
+    if (n > 0)
+        snprintf(others, sizeof others, ", and so %s %d more block%s up to blk.%d",
+                 n > 1 ? "are those of" : "is that of", n, n > 1 ? "s" : "", p->gap[1]);
+    problem(p, "%s%s is missing%s", name, str_c(&also), others);
     str_free(&also);
 }
 
@@ -254,6 +270,7 @@ static bool bind_halves(struct canonical *c, const struct tensor_row *row, int l
     int64_t want[4], half[4];
     struct err e = {0};
     if (!a || !b) return false;
+    if (p->presence) return true;
     dialect_shape(c, row, layer, want);
     memcpy(half, want, sizeof half);
     half[0] /= 2;
@@ -285,9 +302,10 @@ static void bind_one(struct canonical *c, const struct tensor_row *row, int laye
     if (row->flags & TENSOR_HALF || (row->when && !row->when(c, layer))) return;
     if (!s && bind_halves(c, row, layer, p)) return;
     if (!s) {
-        if (!optional) missing(row, layer, p);
+        if (!optional) missing(layer, p);
         return;
     }
+    if (p->presence) return;
     dialect_shape(c, row, layer, want);
     if (!type_is_usable(s, row, p)) return;
     if (!dialect_shape_fits(c, s, want, row->flags)) {
@@ -319,9 +337,11 @@ static void check_data(struct canonical *c, struct problems *p)
 static void bind_draft(struct canonical *c)
 {
     struct problems p = {0};
-    for (int i = 0; i < c->family->n_tensors; i++)
+    for (int i = 0; i < c->family->n_tensors; i++) {
         for (int l = c->n_layers; l < canonical_n_blocks(c); l++)
             if (c->family->tensors[i].scope == SCOPE_BLOCK) bind_one(c, &c->family->tensors[i], l, false, &p);
+        tell_missing(&c->family->tensors[i], &p);
+    }
     if (p.n > 0) {
         dialect_warn(c, "W12", "draft ignored: %s%s", str_c(&p.text), p.n > 3 ? "; and more" : "");
         for (uint64_t i = 0; i < c->sources.n; i++)
@@ -331,14 +351,28 @@ static void bind_draft(struct canonical *c)
     str_free(&p.text);
 }
 
-int dialect_bind(struct canonical *c, struct err *e)
+static void bind_trunk(struct canonical *c, struct problems *p)
 {
-    struct problems p = {.c = c};
     for (int i = 0; i < c->family->n_tensors; i++) {
         const struct tensor_row *row = &c->family->tensors[i];
         const bool optional = may_be_missing(c, row), block = row->scope == SCOPE_BLOCK;
-        for (int l = 0; l < (block ? c->n_layers : 1); l++) bind_one(c, row, block ? l : -1, optional, &p);
+        for (int l = 0; l < (block ? c->n_layers : 1); l++) bind_one(c, row, block ? l : -1, optional, p);
+        tell_missing(row, p);
     }
+}
+
+void dialect_note_missing(struct canonical *c)
+{
+    struct problems p = {.c = c, .presence = true};
+    struct err e = {0};
+    bind_trunk(c, &p);
+    problems_end(&p, &e);
+}
+
+int dialect_bind(struct canonical *c, struct err *e)
+{
+    struct problems p = {.c = c};
+    bind_trunk(c, &p);
     bind_draft(c);
     if (p.n == 0 && !c->headers_only) check_data(c, &p);
     if (p.n_unsound > 3) dialect_warn(c, "W8", "and %d more tensors hold NaN or Inf", p.n_unsound - 3);

@@ -46,6 +46,8 @@ struct canonical {
     char *arch, *name;
     const char *dialect;
     bool look, headers_only, scanned; /* of the options */
+    bool thorough;                    /* the load goes on behind what the model is refused for, */
+    struct err refused;               /* which is the first of that */
     int n_layers;
     int n_draft;                             /* blocks behind the trunk that are bound */
     const struct published_shape *published; /* NULL: none has this width and length */
@@ -133,10 +135,16 @@ int64_t dialect_scan_values(const struct source *s);
 /* dialect_forks.c: "type 139 (IQ4_K), which only ik_llama.cpp can read", of a number that is not ggml's. */
 void dialect_fork(uint32_t type, char text[80]);
 
+/* What the model is refused for, with rc and e: the same rc, or 0 where all of that is wanted; it is then a note, and
+ * kept if it is the first (dialect_notes.c). */
+int dialect_refused(struct canonical *c, int rc, struct err *e);
+
 /* dialect_bind.c */
 /* True if an unsound value in such a tensor is wrong in every token (spec 13.2 W8). */
 bool dialect_is_vital(const struct tensor_row *row);
 int dialect_bind(struct canonical *c, struct err *e);
+/* Where parameters are unknown and with them shapes: notes which tensors are missing. */
+void dialect_note_missing(struct canonical *c);
 
 /* dialect_vocab.c */
 int dialect_check_vocabulary(struct canonical *c, struct err *e);

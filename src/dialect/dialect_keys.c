@@ -339,17 +339,26 @@ static int fit_used_experts(struct canonical *c, struct err *e)
     return 0;
 }
 
+/* A value that no rule can trip over, for one that is refused: keys behind it are looked at all the same. */
+static void stand_in(const struct key_row *row, struct value *v)
+{
+    const double value = is_allowed(row->allowed, 1) ? 1 : strtod(row->allowed, NULL);
+    for (int i = 0; i < v->n; i++) v->v[i] = value;
+}
+
 int dialect_resolve_keys(struct canonical *c, struct err *e)
 {
     c->values = mem_alloc((size_t)c->family->n_keys * sizeof *c->values);
     const int bad = dialect_read_arrays(c, e);
     if (bad) return bad;
     for (int i = 0; i < c->family->n_keys; i++) {
-        const int rc = resolve(c, &c->family->keys[i], &c->values[i], e);
+        const int why = resolve(c, &c->family->keys[i], &c->values[i], e);
+        const int rc = dialect_refused(c, why, e);
         if (rc) return rc;
+        if (why) stand_in(&c->family->keys[i], &c->values[i]);
         note_published(c);
     }
-    return fit_used_experts(c, e);
+    return dialect_refused(c, fit_used_experts(c, e), e);
 }
 
 /* ---- values without a file */

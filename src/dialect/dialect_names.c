@@ -216,7 +216,7 @@ int dialect_map_names(struct canonical *c, struct err *e)
         for (uint64_t i = 0; i < gguf_n_tensors(c->files[f]) && rc == 0; i++)
             rc = map_tensor(c, stems, f, gguf_tensor_at(c->files[f], i), e);
     strmap_free(stems);
-    return rc ? rc : check_blocks(c, e);
+    return rc ? rc : dialect_refused(c, check_blocks(c, e), e);
 }
 
 const struct source *dialect_find(const struct canonical *c, int layer, const char *stem)

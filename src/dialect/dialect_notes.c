@@ -32,6 +32,15 @@ void dialect_warn(struct canonical *c, const char *id, const char *fmt, ...)
     va_end(ap);
 }
 
+int dialect_refused(struct canonical *c, int rc, struct err *e)
+{
+    if (!rc || !c->thorough || rc == ERR_MEMORY) return rc;
+    dialect_note(c, NOTE_PROBLEM, "%s", e->msg);
+    if (!c->refused.code) c->refused = *e;
+    err_clear(e);
+    return 0;
+}
+
 void dialect_free_notes(struct canonical *c)
 {
     for (int k = 0; k < NOTE_COUNT; k++) {
