@@ -27,4 +27,16 @@ void vec_random_blocks(uint32_t type, void *out, size_t n_bytes);
 /* Makes the scales of blocks finite, as that does. */
 void vec_finite_blocks(uint32_t type, void *blocks, size_t n_bytes);
 
+/* Rows of x that ggml's quantisers encoded, more-quants 7.1: all of that section but IQ1_M, whose quantiser has changed
+ * since. Their bytes lie one behind the other in tests/golden/quant_encoded.bin. */
+enum vec_importance { VEC_PLAIN, VEC_GIVEN, VEC_ONES };
+struct vec_encoded {
+    uint32_t type;
+    enum vec_importance importance; /* none, that of the vectors for every row, all 1 */
+    uint64_t bytes, floats;         /* fnv of the blocks and of what they stand for */
+    uint32_t dot[VEC_ROWS];         /* with y: bits in ggml's generic order */
+};
+extern const struct vec_encoded vec_encoded[];
+extern const int vec_n_encoded;
+
 #endif

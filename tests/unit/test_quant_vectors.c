@@ -1,5 +1,5 @@
 /* Encoders, decoders, activation quantisers and dot products against the golden vectors of the spec: gguf-and-quants
- * appendix A and more-quants 7.2. Every dot product is taken with every kernel set. */
+ * appendix A and more-quants 7. Every dot product is taken with every kernel set. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,12 +103,13 @@ static double magnitude(uint32_t type, const uint8_t *row, const float *y)
     return sum;
 }
 
-static void check_dots(const struct encoded *e, const uint8_t *w)
+/* Of the first `rows` rows. */
+static void check_dots(const struct encoded *e, const uint8_t *w, int rows)
 {
     const enum act_format f = quant_type(e->type)->act;
     const size_t row = quant_row_bytes(e->type, VEC_ROW);
     void *const act = aligned(act_row_bytes(f, VEC_ROW));
-    for (int r = 0; r < VEC_ROWS; r++) {
+    for (int r = 0; r < rows; r++) {
         const float *y = v.y + r * VEC_ROW;
         if (f == ACT_Q8_0)
             vec_act_ggml(y, VEC_ROW, act);
@@ -141,7 +142,7 @@ static void test_encoded(void **state)
             for (int r = 0; r < VEC_ROWS; r++)
                 quant_type(e->type)->decode(w + (size_t)r * row, f + r * VEC_ROW, VEC_ROW);
             assert_int_equal(vec_fnv(f, VEC_N * sizeof *f), e->floats);
-            check_dots(e, w);
+            check_dots(e, w, VEC_ROWS);
         }
         free(f);
         free(w);
@@ -235,39 +236,29 @@ static void test_debug_blocks(void **state)
         "b8d1585b6fcfe51a2510ec29bf9ce3a50be185586746f45d9fa7f238711b3f7bc7fb761d");
 }
 
-/* more-quants 7.1: rows of x that ggml's quantisers encoded without importance, one type after the other in
- * tests/golden/quant_encoded.bin. They were written by an independent implementation of the quantisers. */
-static const struct encoded_elsewhere {
-    uint32_t type;
-    uint64_t bytes, floats;
-    uint32_t dot[VEC_ROWS];
-} encoded_elsewhere[] = {
-    {QT_Q4_1, 0x721080aa3d605d74, 0xf7e0c8baf580cb9e, {0xc312e7de, 0xc34a0a27, 0xc2bd591c, 0xc1e35120}},
-    {QT_Q5_0, 0x94c519da84f08046, 0x39fc31b1877d63d0, {0xc30c3bea, 0xc3456ca0, 0xc2c4a3fb, 0xc1a9938d}},
-    {QT_Q5_1, 0x8e464ea73f22c802, 0x78dd2103e95b4d3c, {0xc310dbda, 0xc3401de4, 0xc2c7acbc, 0xc1adcc63}},
-    {QT_Q2_0, 0x3adff549a3c40531, 0x3751f1aa088611a2, {0xc3113555, 0xc368bd9f, 0xc2b8e034, 0xc2c6e1d9}},
-    {QT_Q1_0, 0x8c2dd13395a079d8, 0x2528d239b254c325, {0xc25f3a37, 0xc32b90aa, 0xc2e4e756, 0x41f4e430}},
-    {QT_TQ1_0, 0x335a469de7bafd2c, 0x6751911227991e56, {0xc326ed0d, 0xc36c298a, 0xc2b7b7d0, 0xc2dbaaf0}},
-    {QT_TQ2_0, 0x649c1dd11f7600fc, 0x6751911227991e56, {0xc326ed0d, 0xc36c298a, 0xc2b7b7d0, 0xc2dbaaf0}},
-    {QT_NVFP4, 0xb557b6e09ea96f73, 0x9711cc78f68d72a1, {0xc3119288, 0xc34d7ebc, 0xc2da7154, 0xc1bd6474}},
-};
+/* Q3_K, Q4_K, Q5_K and Q6_K sum a block as one integer here, and in eight lanes in ggml. */
+static bool has_own_order(uint32_t type)
+{
+    return type == QT_Q3_K || type == QT_Q4_K || type == QT_Q5_K || type == QT_Q6_K;
+}
 
+/* more-quants 7.1. */
 static void test_encoded_elsewhere(void **state)
 {
     FILE *const file = fopen("tests/golden/quant_encoded.bin", "rb");
     static uint8_t w[VEC_ROWS * 1024];
     static float f[VEC_N];
     assert_non_null(file);
-    for (size_t i = 0; i < sizeof encoded_elsewhere / sizeof encoded_elsewhere[0]; i++) {
-        const struct encoded_elsewhere *const g = &encoded_elsewhere[i];
+    for (int i = 0; i < vec_n_encoded; i++) {
+        const struct vec_encoded *const g = &vec_encoded[i];
         const size_t row = quant_row_bytes(g->type, VEC_ROW);
-        struct encoded e = {.type = g->type, .dots_exact = true};
+        struct encoded e = {.type = g->type, .dots_exact = !has_own_order(g->type)};
         memcpy(e.dot, g->dot, sizeof e.dot);
         assert_int_equal(fread(w, row, VEC_ROWS, file), VEC_ROWS);
         assert_int_equal(vec_fnv(w, VEC_ROWS * row), g->bytes);
         for (int r = 0; r < VEC_ROWS; r++) quant_type(g->type)->decode(w + (size_t)r * row, f + r * VEC_ROW, VEC_ROW);
         assert_int_equal(vec_fnv(f, sizeof f), g->floats);
-        check_dots(&e, w);
+        check_dots(&e, w, VEC_ROWS);
     }
     assert_int_equal(fgetc(file), EOF);
     fclose(file);
@@ -350,13 +341,70 @@ static void test_random_blocks(void **state)
     }
 }
 
+/* more-quants 7.3, to find a mistake: the first bytes of these blocks, most significant first, single weights, and the
+ * dot of row 0 in ggml's order (0: the type has none). */
+static const struct first_values {
+    uint32_t type;
+    uint64_t bytes;
+    uint32_t weight[5], dot;
+} first_values[] = {
+    {QT_Q4_0, 0xf4d14a238ec4f957, {0xc2be8000, 0x436e2000, 0x433e8000, 0x46e56000, 0xc7b35800}, 0xc96dcfc8},
+    {QT_Q4_1, 0xd5f14e238fc2f153, {0xc82ef5ff, 0xc6ba9ff9, 0xc7ba9ffe, 0xc37d8f80, 0x415157f2}, 0x4a895596},
+    {QT_Q5_0, 0x70515a238adcf847, {0xc3ae0000, 0x43984000, 0xc22e0000, 0x3fb1a800, 0xc204bc00}, 0x47e6da99},
+    {QT_Q5_1, 0x51715e238bdaf043, {0x488f8b00, 0x489a2d00, 0x47e9ec02, 0xc8ba0380, 0x430d2104}, 0xcb9efb2b},
+    {QT_Q8_0, 0xbe9063238478fb7f, {0xbd6abd00, 0xbca5fa00, 0x3cfb5600, 0xc0810000, 0x3dcb6e00}, 0xccad0d49},
+    {QT_Q2_K, 0xfcd06b2386f4fb77, {0x48512a21, 0x48512a21, 0x48354a00, 0x47a750e8, 0x48354053}, 0x4a45a581},
+    {QT_Q3_K, 0xddf06f2387f2f373, {0x442e8a00, 0xc4ae8a00, 0x43fde000, 0xc4b28180, 0x42be6800}, 0x467d6004},
+    {QT_Q4_K, 0x3a1073238060fa6f, {0xbe9c6f00, 0xbe9c6f00, 0xbe9c6f00, 0xbe721200, 0xbdd1d700}, 0x4924bcc9},
+    {QT_Q5_K, 0x1b3077238166f26b, {0xbdd70000, 0x3fc80c00, 0x3e8f5000, 0x43117498, 0x403384c0}, 0xcc2e326d},
+    {QT_Q6_K, 0x78507b2382ecfa67, {0xcab4f0c0, 0xca714100, 0x4a7f7200, 0xc88cbb40, 0x4792a500}, 0x4d2b8036},
+    {QT_IQ2_XXS, 0x87930023df0c7d1f, {0x3cbc2f00, 0xbcbc2f00, 0xbcbc2f00, 0x3cad2100, 0xbb34a800}, 0xc4c225b4},
+    {QT_IQ2_XS, 0xa6b30423de0a751b, {0x41ad48f0, 0xc1ad48f0, 0x3fd62800, 0x41621b60, 0x411b5be0}, 0x4d282f2d},
+    {QT_IQ3_XXS, 0xc5d30823dd807d17, {0x459d5540, 0xc6378e20, 0x459d5540, 0x464afaa0, 0xc6031c60}, 0x47b83583},
+    {QT_IQ1_S, 0xe4f30c23dc867513, {0x48852780, 0x48852780, 0x46ecb800, 0xc8852780, 0xc68e0800}, 0x48f7da7a},
+    {QT_IQ4_NL, 0x03131023db147c0f, {0xbdde9f40, 0xbd63e180, 0xbdb64e00, 0x45828000, 0x49221940}, 0xcbad4c0e},
+    {QT_IQ3_S, 0x22331423da12740b, {0xc095ca00, 0xc095ca00, 0xc12ec100, 0x42131d40, 0x4226bac0}, 0xcc57a114},
+    {QT_IQ2_S, 0x41531823d9987c07, {0x452a0370, 0xc5923628, 0x43cb1c00, 0xc4985500, 0xc4b55900}, 0xcd05047c},
+    {QT_IQ4_XS, 0x60731c23d89e7403, {0xcc1c4200, 0x4a5d4000, 0x4af36000, 0xca85ac00, 0xcc241800}, 0xcdd16878},
+    {QT_IQ1_M, 0x2a323523d222762b, {0x3d506800, 0xbd221800, 0x3f436180, 0x3d506800, 0xbdadac00}, 0x492d2f11},
+    {QT_TQ1_0, 0x96d5ce23284cf1d6, {0x00000000, 0x3bdd2000, 0x3bdd2000, 0x00000000, 0x00000000}, 0x488df6cb},
+    {QT_TQ2_0, 0xb7f5ca23294af9d2, {0xc067c000, 0x80000000, 0xbfe7c000, 0x80000000, 0xbfe7c000}, 0x41167da0},
+    {QT_MXFP4, 0x3375da232d52f8c2, {0x1a400000, 0x99800000, 0x1ac00000, 0x81800000, 0x5e800000}, 0xf8dbcfa4},
+    {QT_NVFP4, 0x5c14672322f0f3fe, {0x41c00000, 0x00000000, 0xbd400000, 0xc3340000, 0x3fb00000}, 0xc34cfd5c},
+    {QT_Q1_0, 0xfdb4e32323f6fbfa, {0xbe9fa000, 0xbe9fa000, 0xbe9fa000, 0xbe9fa000, 0x37e70000}, 0xc787564d},
+    {QT_Q2_0, 0x9ed4ef23207cf3f6, {0xc313c000, 0xc313c000, 0xc313c000, 0x4293c000, 0x39784000}, 0xc828d834},
+    {QT_MXFP8, 0xf2897b2050cbf979, {0xb6a00000, 0xb0100000, 0x31900000, 0xf0500000, 0x3d600000}, 0},
+};
+
+static void test_first_values(void **state)
+{
+    static const int at[5] = {0, 1, 16, 33, 255};
+    for (size_t i = 0; i < sizeof first_values / sizeof first_values[0]; i++) {
+        const struct first_values *t = &first_values[i];
+        const size_t bytes = quant_row_bytes(t->type, RANDOM_N);
+        struct encoded e = {.type = t->type, .dots_exact = !has_own_order(t->type)};
+        uint8_t *const w = malloc(bytes);
+        float f[VEC_ROW];
+        uint64_t first = 0;
+        vec_random_blocks(t->type, w, bytes);
+        for (int b = 0; b < 8; b++) first = first << 8 | w[b];
+        assert_int_equal(first, t->bytes);
+        quant_type(t->type)->decode(w, f, VEC_ROW);
+        for (int k = 0; k < 5; k++)
+            if (bits(f[at[k]]) != t->weight[k]) fail_msg("%s: weight %d", quant_type(t->type)->name, at[k]);
+        e.dot[0] = t->dot;
+        if (t->dot) check_dots(&e, w, 1);
+        free(w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_generator),         cmocka_unit_test(test_encoded),
         cmocka_unit_test(test_encoded_elsewhere), cmocka_unit_test(test_q8_0_own_activations),
         cmocka_unit_test(test_q8_k_activations),  cmocka_unit_test(test_debug_blocks),
-        cmocka_unit_test(test_random_blocks),
+        cmocka_unit_test(test_random_blocks),     cmocka_unit_test(test_first_values),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }
