@@ -64,6 +64,7 @@ static int bind(struct canonical *c, const struct canonical_options *opt, struct
     for (int i = 0; gguf_set_warning(c->set, i); i++) dialect_warn(c, "", "%s", gguf_set_warning(c->set, i));
     note_ignored(c);
     dialect_warn_precision(c);
+    dialect_warn_shards(c);
     *e = c->refused;
     return e->code ? e->code : list_bound(c, e);
 }

@@ -168,6 +168,9 @@ void dialect_note(struct canonical *c, enum canonical_note kind, const char *fmt
 void dialect_warn(struct canonical *c, const char *id, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void dialect_free_notes(struct canonical *c);
 
+/* dialect_shards.c: warns of a file that seems to be of another quantisation than the others. */
+void dialect_warn_shards(struct canonical *c);
+
 /* dialect_report.c */
 /* Warnings of spec 13.2 that types and keys alone show. */
 void dialect_warn_precision(struct canonical *c);

@@ -317,6 +317,36 @@ static void test_wrong_shards(void **state)
     }
 }
 
+/* Shards of two quantisations whose splits are alike: the model runs, and which shard is the other's is said. */
+static void test_two_rungs(void **state)
+{
+    const struct split_form form = {.n = 3};
+    struct synth_shape s = synth_tiny();
+    char stem[2][TEMP_PATH + 16], path[256], other[256], whole[TEMP_PATH + 16];
+    const char *const one = path;
+    struct str report = {0};
+    struct err e = {0};
+    int n;
+    s.L = 15, s.rest = QT_F16;
+    for (int l = 0; l < s.L; l++) s.ratios[l] = l % 3 ? 4 : 0;
+    snprintf(whole, sizeof whole, "%s/rung.gguf", folder);
+    for (int i = 0; i < 2; i++) {
+        new_stem(stem[i]);
+        s.gate = s.up = i ? QT_Q4_0 : QT_Q8_0, s.down = i ? QT_MXFP4 : QT_F16;
+        if (synth_deepseek4(whole, &s, &e) || split_write(whole, stem[i], &form, &n, &e)) fail_msg("%s", e.msg);
+    }
+    struct canonical *c = opened((split_path(path, stem[0], &form, 1, n), &one), 1);
+    canonical_report(c, &report);
+    assert_null(strstr(str_c(&report), "another download"));
+    canonical_close(c);
+    assert_int_equal(rename(split_path(other, stem[1], &form, 2, n), split_path(path, stem[0], &form, 2, n)), 0);
+    c = opened(&one, 1);
+    reports(c, "model-00002-of-00003.gguf has experts of other types (MXFP4) than the other files (F16): one is from "
+               "another download, unless the model was quantised so");
+    canonical_close(c);
+    str_free(&report);
+}
+
 static void test_duplicate(void **state)
 {
     const struct split_form form = {.n = 3};
@@ -481,11 +511,11 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_part),         cmocka_unit_test(test_names),      cmocka_unit_test(test_raw_pieces),
-        cmocka_unit_test(test_every_cut),    cmocka_unit_test(test_thousands),  cmocka_unit_test(test_metadata),
-        cmocka_unit_test(test_wrong_shards), cmocka_unit_test(test_duplicate),  cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_same_file),    cmocka_unit_test(test_other_name), cmocka_unit_test(test_broken_shard),
-        cmocka_unit_test(test_pair),         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_part),         cmocka_unit_test(test_names),     cmocka_unit_test(test_raw_pieces),
+        cmocka_unit_test(test_every_cut),    cmocka_unit_test(test_thousands), cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_wrong_shards), cmocka_unit_test(test_two_rungs), cmocka_unit_test(test_duplicate),
+        cmocka_unit_test(test_missing),      cmocka_unit_test(test_same_file), cmocka_unit_test(test_other_name),
+        cmocka_unit_test(test_broken_shard), cmocka_unit_test(test_pair),      cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
