@@ -16,9 +16,10 @@
 
 enum { MOST_ENTRIES = 1024, BLOCKS = 2 /* that share a vector, or the lanes of sums */ };
 
-/* A code book by planes. */
+/* A code book by planes: byte 0, 1 of the packed codes; of IQ3 the six bits of values 0 and 1, of values 2 and 3, with
+ * what happens to follow above. */
 struct book {
-    _Alignas(64) uint8_t plane[4][MOST_ENTRIES];
+    _Alignas(64) uint8_t plane[2][MOST_ENTRIES];
 };
 
 INLINE int entries(enum qtype t)
@@ -33,12 +34,14 @@ INLINE bool is_iq3(enum qtype t)
 
 INLINE void book_fill(enum qtype t, struct book *k)
 {
-    const uint16_t *const codes = t == QT_IQ2_XS ? iq2xs_codes : iq2s_codes;
-    const uint32_t *const grid = t == QT_IQ3_XXS ? iq3xxs_grid : iq3s_grid;
-    for (int i = 0; i < entries(t); i += 16) {
-        const __m512i v = is_iq3(t) ? load512(grid + i) : _mm512_cvtepu16_epi32(load256(codes + i));
-        for (int p = 0; p < (is_iq3(t) ? 4 : 2); p++)
-            _mm_store_si128((__m128i *)(k->plane[p] + i), _mm512_cvtepi32_epi8(_mm512_srli_epi32(v, 8 * (unsigned)p)));
+    const uint16_t *const codes = t == QT_IQ2_XS    ? iq2xs_codes
+                                  : t == QT_IQ2_S   ? iq2s_codes
+                                  : t == QT_IQ3_XXS ? iq3xxs_codes
+                                                    : iq3s_codes;
+    for (int i = 0; i < entries(t); i += 32) {
+        const __m512i v = load512(codes + i);
+        store256(k->plane[0] + i, _mm512_cvtepi16_epi8(v));
+        store256(k->plane[1] + i, _mm512_cvtepi16_epi8(_mm512_srli_epi16(v, is_iq3(t) ? 6 : 8)));
     }
 }
 
@@ -84,17 +87,30 @@ INLINE __m128i both64(const uint8_t *first, const uint8_t *second)
     return _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)first), _mm_loadl_epi64((const __m128i *)second));
 }
 
+/* Numbers of every second byte of 128. */
+INLINE __m512i every_second(int first)
+{
+    const __m512i even =
+        _mm512_set_epi8(126, 124, 122, 120, 118, 116, 114, 112, 110, 108, 106, 104, 102, 100, 98, 96, 94, 92, 90, 88,
+                        86, 84, 82, 80, 78, 76, 74, 72, 70, 68, 66, 64, 62, 60, 58, 56, 54, 52, 50, 48, 46, 44, 42, 40,
+                        38, 36, 34, 32, 30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    return _mm512_add_epi8(even, _mm512_set1_epi8((char)first));
+}
+
+/* 2s + 1 of the eight nibble pairs of two blocks, in 16-bit lanes. */
 INLINE __m512i odd_scales512(const uint8_t *first, const uint8_t *second)
 {
-    return join256(odd_scales16(first), odd_scales16(second));
+    const __m512i b = _mm512_cvtepu8_epi32(both64(first, second)), low = _mm512_set1_epi32(0x1e);
+    /* low ? b << 1 : b << 13, and then & 0x1e001e | 0x10001 */
+    const __m512i both = _mm512_ternarylogic_epi32(low, _mm512_slli_epi32(b, 1), _mm512_slli_epi32(b, 13), 0xca);
+    return _mm512_ternarylogic_epi32(both, _mm512_set1_epi32(0x1e001e), _mm512_set1_epi32(0x10001), 0xea);
 }
 
 INLINE struct pair pair_iq2_xs(const struct book *k, const uint8_t *first, const uint8_t *second)
 {
     const __m512i a = load512(first + IQ2_XS_CODES), b = load512(second + IQ2_XS_CODES);
-    const __m512i low = join256(_mm512_cvtepi16_epi8(a), _mm512_cvtepi16_epi8(b));
-    const __m512i top =
-        join256(_mm512_cvtepi16_epi8(_mm512_srli_epi16(a, 8)), _mm512_cvtepi16_epi8(_mm512_srli_epi16(b, 8)));
+    const __m512i low = _mm512_permutex2var_epi8(a, every_second(0), b);
+    const __m512i top = _mm512_permutex2var_epi8(a, every_second(1), b);
     const struct high h = {{_mm512_test_epi8_mask(top, _mm512_set1_epi8(1))}};
     return (struct pair){
         .code = {look_up(QT_IQ2_XS, k->plane[0], low, &h), look_up(QT_IQ2_XS, k->plane[1], low, &h)},
@@ -152,33 +168,58 @@ INLINE __m512i pair_products(const struct pair *v, const uint8_t *plane)
 
 /* ---- groups of four: one block of a row, byte i for group i */
 
+/* Magnitudes of value p of each group by the three-bit codes of two values: 4, 12, 20 .. 52, 62; 1, 3, 5 .. 15. */
+INLINE __m512i magnitudes_iq3(enum qtype t, __m512i code, int p)
+{
+    const uint64_t c = 1u << 3 * (p % 2);
+    if (t == QT_IQ3_S) /* 2c + 1 */
+        return _mm512_gf2p8affine_epi64_epi8(code, _mm512_set1_epi64((long long)(c << 48 | c << 41 | c << 34)), 1);
+    const __m512i by_low = _mm512_set1_epi64(0x3e342c241c140c04);
+    const __m512i by_high =
+        _mm512_set_epi64(0x3e3e3e3e3e3e3e3e, 0x3434343434343434, 0x2c2c2c2c2c2c2c2c, 0x2424242424242424,
+                         0x1c1c1c1c1c1c1c1c, 0x1414141414141414, 0x0c0c0c0c0c0c0c0c, 0x0404040404040404);
+    return _mm512_permutexvar_epi8(code, p % 2 ? by_high : by_low);
+}
+
+/* Sign bytes, one per two groups. */
+INLINE __m256i signs_iq3(enum qtype t, const uint8_t *b)
+{
+    if (t == QT_IQ3_S) return load256(b + IQ3_S_SIGNS);
+    const __m256i seven =
+        _mm256_multishift_epi64_epi8(_mm256_set1_epi64x(0x352e2720150e0700), load256(b + IQ3_XXS_WORDS));
+    return _mm256_gf2p8affine_epi64_epi8(seven, _mm256_set1_epi64x(0x010204081020407f), 0);
+}
+
+/* 2s + 1 per 16 values: s is the upper nibble of a word, or one of eight nibbles. */
+INLINE __m512i scales_iq3(enum qtype t, const uint8_t *b)
+{
+    const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    const __m512i nibble = _mm512_setr_epi32(31, 31, 3, 3, 7, 7, 11, 11, 15, 15, 19, 19, 23, 23, 27, 27);
+    const __m512i bits1 =
+        t == QT_IQ3_S ? _mm512_rorv_epi32(_mm512_set1_epi32((int)load_u32(b + IQ3_S_SCALES)), nibble)
+                      : _mm512_srli_epi32(
+                            _mm512_permutexvar_epi32(twice, _mm512_castsi256_si512(load256(b + IQ3_XXS_WORDS))), 27);
+    return _mm512_ternarylogic_epi32(bits1, _mm512_set1_epi32(0x1e), _mm512_set1_epi32(1), 0xea);
+}
+
 INLINE __m512i block_iq3(enum qtype t, const struct book *k, const uint8_t *b, const uint8_t *plane)
 {
     const __m512i low = load512(b + (t == QT_IQ3_XXS ? IQ3_XXS_INDEX : IQ3_S_LOW));
-    const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    const __m512i each =
+        _mm512_setr_epi64(0x0303020201010000, 0x0707060605050404, 0x0b0b0a0a09090808, 0x0f0f0e0e0d0d0c0c,
+                          0x1313121211111010, 0x1717161615151414, 0x1b1b1a1a19191818, 0x1f1f1e1e1d1d1c1c);
+    const __m512i sign = _mm512_permutexvar_epi8(each, _mm512_castsi256_si512(signs_iq3(t, b)));
     struct high h = {{0}};
-    __m256i sign, scale;
-    if (t == QT_IQ3_XXS) {
-        const __m256i word = load256(b + IQ3_XXS_WORDS);
-        const __m256i seven = _mm256_multishift_epi64_epi8(_mm256_set1_epi64x(0x352e2720150e0700), word);
-        sign = _mm256_gf2p8affine_epi64_epi8(seven, _mm256_set1_epi64x(0x010204081020407f), 0);
-        scale = _mm256_or_si256(_mm256_slli_epi32(_mm256_srli_epi32(word, 28), 1), _mm256_set1_epi32(1));
-    } else {
-        uint64_t bits;
-        memcpy(&bits, b + IQ3_S_HIGH, sizeof bits);
-        h.bit[0] = bits;
-        sign = load256(b + IQ3_S_SIGNS);
-        scale = _mm256_cvtepu8_epi32(odd_scales(_mm_cvtsi32_si128((int)load_u32(b + IQ3_S_SCALES))));
-    }
-    const __m512i wide = _mm512_cvtepu8_epi16(sign), signs = _mm512_or_si512(wide, _mm512_slli_epi16(wide, 8));
-    __m512i s = _mm512_setzero_si512();
+    __m512i code[2], s = _mm512_setzero_si512();
+    if (t == QT_IQ3_S) memcpy(&h.bit[0], b + IQ3_S_HIGH, 8);
+    UNROLL for (int i = 0; i < 2; i++) code[i] = look_up(t, k->plane[i], low, &h);
     UNROLL for (int p = 0; p < 4; p++)
     {
         const __m512i bit = _mm512_set1_epi16((short)(1 << p | 0x1000 << p)), q = load512(plane + 64 * p);
-        const __m512i signed_q = _mm512_mask_sub_epi8(q, _mm512_test_epi8_mask(signs, bit), _mm512_setzero_si512(), q);
-        s = _mm512_dpbusd_epi32(s, look_up(t, k->plane[p], low, &h), signed_q);
+        const __m512i signed_q = _mm512_mask_sub_epi8(q, _mm512_test_epi8_mask(sign, bit), _mm512_setzero_si512(), q);
+        s = _mm512_dpbusd_epi32(s, magnitudes_iq3(t, code[p / 2], p), signed_q);
     }
-    return _mm512_mullo_epi32(s, _mm512_permutexvar_epi32(twice, _mm512_castsi256_si512(scale)));
+    return _mm512_mullo_epi32(s, scales_iq3(t, b));
 }
 
 /* Planes of one block by four. */
