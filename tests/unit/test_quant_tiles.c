@@ -172,6 +172,33 @@ static void test_several_blocks(void **state)
     check_shapes(QT_BF16, 1041);
 }
 
+/* Float weights of many rows are taken in panels of rows and blocks of activations: more than one of each. */
+static void test_many_float_rows(void **state)
+{
+    enum { K = 1100, W = 70, X = 150 };
+    static const uint32_t floats[] = {QT_F32, QT_F16, QT_BF16};
+    float *const x = malloc(X * K * sizeof *x), *const want = malloc(W * X * sizeof *x);
+    uint8_t *const w = malloc(W * K * 4);
+    float *const got = malloc(W * X * sizeof *got);
+    uint32_t state_x = 5;
+    for (int i = 0; i < X * K; i++) x[i] = activation(&state_x, i % 2);
+    for (size_t t = 0; t < sizeof floats / sizeof floats[0]; t++) {
+        const size_t stride = quant_row_bytes(floats[t], K);
+        vec_random_blocks(floats[t], w, W * stride);
+        for (int i = 0; i < W * K && floats[t] == QT_F32; i++) memcpy(w + 4 * i, &x[i], 4);
+        quant_tile(QUANT_SCALAR, floats[t])(K, w, stride, W, x, K * sizeof *x, X, want, W);
+        for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
+            if (isa == QUANT_SCALAR || !quant_isa_usable((enum quant_isa)isa)) continue;
+            quant_tile((enum quant_isa)isa, floats[t])(K, w, stride, W, x, K * sizeof *x, X, got, W);
+            assert_memory_equal(got, want, W * X * sizeof *got);
+        }
+    }
+    free(x);
+    free(want);
+    free(w);
+    free(got);
+}
+
 static void test_long_rows(void **state)
 {
     for (int i = 0; i < N_TYPES; i++) check_shapes(types[i], quant_type(types[i])->block == 1 ? 2500 : 2304);
@@ -292,13 +319,10 @@ static void test_no_kernel(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_block),
-        cmocka_unit_test(test_several_blocks),
-        cmocka_unit_test(test_long_rows),
-        cmocka_unit_test(test_extreme_codes),
-        cmocka_unit_test(test_dense_order),
-        cmocka_unit_test(test_no_kernel),
-        cmocka_unit_test(test_same_on_every_processor),
+        cmocka_unit_test(test_one_block),       cmocka_unit_test(test_several_blocks),
+        cmocka_unit_test(test_many_float_rows), cmocka_unit_test(test_long_rows),
+        cmocka_unit_test(test_extreme_codes),   cmocka_unit_test(test_dense_order),
+        cmocka_unit_test(test_no_kernel),       cmocka_unit_test(test_same_on_every_processor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

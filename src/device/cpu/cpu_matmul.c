@@ -4,8 +4,9 @@
 #include "device/cpu/cpu_tile.h"
 
 enum { MANY = 64, LARGER = 4 };
-/* Activation rows of a task with float weights, and weight rows at least: what kernels do with one widening. */
-enum { FLOAT_COLS = 48, FLOAT_ROWS = 32 };
+/* Activation rows of a task with float weights, at least and at most, and weight rows at least: kernels widen so many
+ * weights at a time, once for all these activations. */
+enum { FLOAT_COLS = 48, FLOAT_COLS_MOST = 128, FLOAT_ROWS = 32 };
 
 struct matmul_job {
     const struct matmul_args *a;
@@ -59,8 +60,8 @@ static bool matmul_check(struct dev_stream *s, const struct matmul_args *a, quan
  * that makes too few tasks. */
 static void float_plan(struct matmul_job *j, int64_t tasks)
 {
-    j->col_step = FLOAT_COLS;
-    j->col_tasks = (j->a->n + FLOAT_COLS - 1) / FLOAT_COLS;
+    j->col_step = (int)min_i64(FLOAT_COLS_MOST, max_i64(FLOAT_COLS, (j->a->n + tasks - 1) / tasks));
+    j->col_tasks = (j->a->n + j->col_step - 1) / j->col_step;
     const int64_t have = j->groups * j->col_tasks, panels = (j->group_rows + FLOAT_ROWS - 1) / FLOAT_ROWS;
     const int64_t parts = max_i64(1, min_i64((tasks + have - 1) / have, panels));
     j->row_step = (int)((panels + parts - 1) / parts * FLOAT_ROWS);
