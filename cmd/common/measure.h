@@ -13,7 +13,8 @@
 uint64_t measure_probe_bytes(const struct sysinfo *s);
 /* Bytes per second of reading memory that no cache holds: the best of several passes over one block of bytes. */
 int measure_memory(struct pool *p, uint64_t bytes, double *bytes_per_s, struct err *e);
-/* The same of bytes that exist already: n > 0 at p, which stay as they are. */
+/* The same of bytes that exist already: n > 0 at p, which stay as they are. Ways of reading (base/reading.h) take
+ * turns, and the fastest pass of all counts: no kernel should be much faster. */
 int measure_reading(struct pool *p, const void *bytes, uint64_t n, double *bytes_per_s, struct err *e);
 /* Multiply-adds per second without any memory: no kernel is faster. */
 int measure_peak(struct pool *p, enum quant_isa isa, enum peak_kind kind, double *per_s, struct err *e);

@@ -139,6 +139,7 @@ static int measure_frontier(const struct bench *b, ds4_session *s, int frontier,
     if (!rc && b->o->dump_logits_dir) rc = frontier_logits(b, s, e);
     if (!rc) rc = measure_machine(b, e);
     if (!rc && b->o->n_tokens) rc = measure_decode(b, s, &row, e);
+    if (!rc && b->o->n_tokens) rc = measure_machine(b, e);
     if (rc) return rc;
     row.kvcache_bytes = ds4_session_bytes(s);
     bench_rows_add(rows, &row);
@@ -157,7 +158,6 @@ int bench_run(const struct bench *b, struct bench_rows *rows, struct ds4_error *
     rc = measure_machine(b, e);
     for (int f = frontiers_next(&b->o->frontiers, 0); f && !rc; f = frontiers_next(&b->o->frontiers, f))
         rc = measure_frontier(b, s, f, rows, e);
-    if (!rc) rc = measure_machine(b, e);
     ds4_session_free(s);
     if (!rc) machine_print(stderr, b->machine);
     return rc;

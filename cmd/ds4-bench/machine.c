@@ -6,7 +6,7 @@
 
 enum { READ_BYTES = 1 << 30 };
 
-static const double LEAST_SCALING = 1.9;
+static const double LEAST_SCALING = 1.9, MOST_SPREAD = 1.1;
 
 /* The last part of the file: weights, and of a large one not what a cache holds. */
 static uint64_t measured_from(const struct machine *m)
@@ -114,6 +114,8 @@ void machine_print(FILE *out, const struct machine *m)
             m->peak[PEAK_INT8].least * 1e-9, m->peak[PEAK_F32].most * 1e-9, m->peak[PEAK_F32].least * 1e-9);
     if (m->apart[1]) fprintf(out, "; two threads do %.2f of one (from %.2f)", m->scaling.most, m->scaling.least);
     fputc('\n', out);
+    if (m->read.most > MOST_SPREAD * m->read.least)
+        fputs("machine: WARNING: measurements of the memory lie more than a tenth apart: run this again\n", out);
     if (m->apart[1] && m->scaling.most < LEAST_SCALING)
         fprintf(out,
                 "machine: WARNING: two threads do less than %.1f of one: other programs are at work, or both are on "

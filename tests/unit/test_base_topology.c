@@ -277,6 +277,18 @@ static void the_fastest_number_of_threads_to_read(void **state)
     }
 }
 
+/* One word of every line, whatever the number of lines. */
+static void every_line_is_read_once(void **state)
+{
+    enum { MOST = 41, WORDS = 8 };
+    _Alignas(64) static uint64_t words[MOST * WORDS];
+    for (int i = 0; i < MOST * WORDS; i++) words[i] = i % WORDS ? UINT64_MAX : UINT64_C(1) << (i / WORDS);
+    for (size_t lines = 0; lines <= MOST; lines++)
+        for (int way = 0; way < READING_WAYS; way++)
+            assert_true(reading_sum((enum reading_way)way, words, lines * WORDS * sizeof *words) ==
+                        (UINT64_C(1) << lines) - 1);
+}
+
 #define IN_ROOT(f) cmocka_unit_test_setup_teardown(f, make_root, remove_root)
 
 int main(void)
@@ -292,6 +304,7 @@ int main(void)
         cmocka_unit_test(parts_go_to_the_nodes_of_the_threads),
         cmocka_unit_test(a_limit_keeps_threads_out),
         cmocka_unit_test(the_fastest_number_of_threads_to_read),
+        cmocka_unit_test(every_line_is_read_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
