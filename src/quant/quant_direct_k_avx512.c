@@ -1,14 +1,12 @@
-/* AVX-512 tiles of the K types, Q2_K to Q6_K, and of TQ1_0 and TQ2_0 for few activation rows (ACT_Q8_K). A block is
- * four vectors (TQ1_0: five, of which 52 bytes count) of 64 unsigned codes, in the order in which the bytes of the file
- * hold them, and four of 16-bit scales (none of TQ); the activations are taken in the same order. Spec
- * gguf-and-quants 2.5 to 2.8, more-quants 2.6.
+/* AVX-512 tiles of Q3_K to Q6_K, and of TQ1_0 and TQ2_0, for few activation rows (ACT_Q8_K). A block is four vectors
+ * (TQ1_0: five, of which 52 bytes count) of 64 unsigned codes, in the order in which the bytes of the file hold them,
+ * and four of 16-bit scales (none of TQ); the activations are taken in the same order. Spec gguf-and-quants 2.6 to 2.8,
+ * more-quants 2.6.
  *
  * Floor: memory. A block takes some 30 vector instructions (TQ2_0 18, TQ1_0 40), two a cycle: at 3.2 GHz 55 * 10^9
- * weights per second (90, 40). Measured for Q2_K (Zen 4, 2 cores, 3.7 GHz): from the cache 15 GB/s per thread, from
- * memory 25 to 28 GB/s with two threads where plain reading gives 27 to 40; the AVX2 kernel 19 to 24. One core of an
- * Intel Xeon (Sapphire Rapids), 10^9 weights per second from the cache and GB/s from memory, where Q8_0 gets 13.5 (the
- * AVX2 kernels): Q2_K 36, 11.7 (31, 9.9); Q3_K 31, 12.0 (19, 7.4); Q4_K 33, 12.1 (24, 10.4); Q5_K 33, 13.0 (20, 9.4);
- * Q6_K 35, 12.6 (20, 11.7); TQ1_0 32, 6.5 (13, 2.7); TQ2_0 68, 13.6 (39, 9.7). */
+ * weights per second (90, 40). One core of an Intel Xeon (Sapphire Rapids), 10^9 weights per second from the cache and
+ * GB/s from memory, where Q8_0 gets 13.5 (the AVX2 kernels): Q3_K 31, 12.0 (19, 7.4); Q4_K 33, 12.1 (24, 10.4); Q5_K
+ * 33, 13.0 (20, 9.4); Q6_K 35, 12.6 (20, 11.7); TQ1_0 32, 6.5 (13, 2.7); TQ2_0 68, 13.6 (39, 9.7). */
 #ifdef __AVX512VNNI__
 #include "quant/quant_direct_avx512.h"
 #include "quant/quant_k_avx2.h"
@@ -23,7 +21,7 @@ INLINE int parts(enum qtype t)
 /* Two bits per value, four parts in a vector. */
 INLINE bool two_bits(enum qtype t)
 {
-    return t == QT_Q2_K || t == QT_Q3_K || t == QT_TQ2_0;
+    return t == QT_Q3_K || t == QT_TQ2_0;
 }
 
 INLINE bool is_tq(enum qtype t)
@@ -78,8 +76,7 @@ INLINE __m512i kept(__m512i v)
 
 INLINE struct bits bits_load(enum qtype t, const uint8_t *b)
 {
-    const uint8_t *const qs = b + (t == QT_Q2_K   ? Q2_K_QS
-                                   : t == QT_Q3_K ? Q3_K_QS
+    const uint8_t *const qs = b + (t == QT_Q3_K   ? Q3_K_QS
                                    : t == QT_Q4_K ? Q4_K_QS
                                    : t == QT_Q5_K ? Q5_K_QS
                                                   : 0);
@@ -123,11 +120,7 @@ INLINE __m512i codes(enum qtype t, struct bits *v, int i)
 /* Scales of a block as 16-bit numbers, one per sub-block, and factors of the sums of 16 activations. */
 INLINE void factors(enum qtype t, const uint8_t *b, __m256i *scale, __m256i *min)
 {
-    if (t == QT_Q2_K) {
-        const __m128i s = _mm_loadu_si128((const __m128i *)(b + Q2_K_SCALES)), m4 = _mm_set1_epi8(15);
-        *scale = _mm256_cvtepu8_epi16(_mm_and_si128(s, m4));
-        *min = _mm256_cvtepu8_epi16(_mm_and_si128(_mm_srli_epi16(s, 4), m4));
-    } else if (is_tq(t)) {
+    if (is_tq(t)) {
         *min = _mm256_set1_epi16(1);
     } else if (t == QT_Q3_K) {
         *scale = *min = q3_k_scales16(b + Q3_K_SCALES);
@@ -205,7 +198,6 @@ INLINE void rows_direct(enum qtype t, int C, int k, const uint8_t *const row[ROW
     }
 }
 
-QUANT_TILE_DIRECT(tile_q2_k_avx512, QT_Q2_K)
 QUANT_TILE_DIRECT(tile_q3_k_avx512, QT_Q3_K)
 QUANT_TILE_DIRECT(tile_q4_k_avx512, QT_Q4_K)
 QUANT_TILE_DIRECT(tile_q5_k_avx512, QT_Q5_K)
