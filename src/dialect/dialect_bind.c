@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "quant/quant.h"
 
-enum { MOST_NOTED = 20 };
+enum { MOST_NOTED = 20, MOST_FOREIGN = 8 };
 
 struct problems {
     struct canonical *c; /* whose notes get them too, or NULL: those of a draft refuse nothing */
@@ -15,6 +15,11 @@ struct problems {
     int n_unsound;      /* tensors with NaN or Inf that are only warned about */
     bool presence;      /* nothing but missing tensors is looked for */
     int n_gaps, gap[2]; /* tensors of one row that are missing: first and last block */
+    int n_foreign;
+    struct {
+        const struct source *first;
+        int n;
+    } foreign[MOST_FOREIGN]; /* tensors by number of a type that is not ggml's */
 };
 
 __attribute__((format(printf, 2, 3))) static void problem(struct problems *p, const char *fmt, ...)
@@ -41,14 +46,35 @@ static int problems_end(struct problems *p, struct err *e)
 
 /* ---- types */
 
+static void foreign(struct problems *p, const struct source *s)
+{
+    int i = 0;
+    while (i < p->n_foreign && p->foreign[i].first->t->number != s->t->number) i++;
+    if (i == MOST_FOREIGN) i--;
+    if (i == p->n_foreign) p->foreign[p->n_foreign++].first = s, p->foreign[i].n = 0;
+    p->foreign[i].n++;
+}
+
+/* One problem of all tensors of a number. */
+static void tell_foreign(const struct canonical *c, struct problems *p)
+{
+    for (int i = 0; i < p->n_foreign; i++) {
+        char fork[FORK_TEXT], others[40] = "";
+        const int n = p->foreign[i].n - 1;
+        dialect_fork(c, p->foreign[i].first, fork);
+        if (n > 0) snprintf(others, sizeof others, ", and so %s %d more", n > 1 ? "have" : "has", n);
+        problem(p, "%s has %s%s; use a file with types of GGUF's own list, such as Q8_0, Q4_K or Q2_K",
+                p->foreign[i].first->name, fork, others);
+    }
+    p->n_foreign = 0;
+}
+
 static bool type_is_usable(const struct source *s, const struct tensor_row *row, struct problems *p)
 {
     const uint32_t type = s->t->type;
     const struct quant_type *q = quant_type(type);
-    char fork[80];
-    dialect_fork(s->t->number, fork);
     if (!q)
-        problem(p, "%s has %s; use a file with types of GGUF's own list, such as Q8_0, Q4_K or Q2_K", s->name, fork);
+        foreign(p, s);
     else if ((row->flags & TENSOR_IDS) && type != QT_I32 && type != QT_I64)
         problem(p, "%s has type %s; expert ids are I32 or I64", s->name, q->name);
     else if (!(row->flags & TENSOR_IDS) && (!q->decode || (type == QT_I32 && !(row->flags & TENSOR_TABLE))))
@@ -342,6 +368,7 @@ static void bind_draft(struct canonical *c)
             if (c->family->tensors[i].scope == SCOPE_BLOCK) bind_one(c, &c->family->tensors[i], l, false, &p);
         tell_missing(&c->family->tensors[i], &p);
     }
+    tell_foreign(c, &p);
     if (p.n > 0) {
         dialect_warn(c, "W12", "draft ignored: %s%s", str_c(&p.text), p.n > 3 ? "; and more" : "");
         for (uint64_t i = 0; i < c->sources.n; i++)
@@ -359,6 +386,7 @@ static void bind_trunk(struct canonical *c, struct problems *p)
         for (int l = 0; l < (block ? c->n_layers : 1); l++) bind_one(c, row, block ? l : -1, optional, p);
         tell_missing(row, p);
     }
+    tell_foreign(c, p);
 }
 
 void dialect_note_missing(struct canonical *c)

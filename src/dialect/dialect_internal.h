@@ -132,8 +132,10 @@ int64_t dialect_scan(const struct canonical *c, const struct source *s);
 /* The same for a bound tensor, of which every value is decoded. */
 int64_t dialect_scan_values(const struct source *s);
 
-/* dialect_forks.c: "type 139 (IQ4_K), which only ik_llama.cpp can read", of a number that is not ggml's. */
-void dialect_fork(uint32_t type, char text[80]);
+/* dialect_forks.c: "type 139 (IQ4_K, 4.50 bits a weight), which only ik_llama.cpp can read", of a tensor whose type is
+ * not ggml's. */
+enum { FORK_TEXT = 160 };
+void dialect_fork(const struct canonical *c, const struct source *s, char text[FORK_TEXT]);
 
 /* What the model is refused for, with rc and e: the same rc, or 0 where all of that is wanted; it is then a note, and
  * kept if it is the first (dialect_notes.c). */

@@ -258,7 +258,8 @@ static const struct broken {
      "Flash Next"},
     {"a type of a fork",
      {{T_TYPE, "blk.2.ffn_down_exps.weight", 139}},
-     "FOLDER/file.gguf: blk.2.ffn_down_exps.weight has type 139 (IQ4_K), which only ik_llama.cpp can read; use a file "
+     "FOLDER/file.gguf: blk.2.ffn_down_exps.weight has type 139 (IQ4_K, 4.25 bits a weight), which only ik_llama.cpp "
+     "can read; use a file "
      "with types of GGUF's own list, such as Q8_0, Q4_K or Q2_K" INSTEAD},
     {"an image encoder",
      {{KEY_TEXT, "general.architecture", .text = "clip"}},
