@@ -126,7 +126,7 @@ static int merge_tensor(struct gguf_set *s, int f, uint64_t i, struct err *e)
     if (put) return 0;
     strmap_get(s->names, t->name.p, (size_t)t->name.n, &first);
     return err_set(e, ERR_MODEL, "tensor %.*s is in two %s: %s and %s", (int)(t->name.n < 200 ? t->name.n : 200),
-                   t->name.p, s->is_split ? "shards" : "files", gguf_path(s->file[first >> FILE_SHIFT]),
+                   t->name.p, f < s->n_shards ? "shards" : "files", gguf_path(s->file[first >> FILE_SHIFT]),
                    gguf_path(s->file[f]));
 }
 
@@ -136,7 +136,7 @@ int gguf_set_merge(struct gguf_set *s, struct err *e)
     s->names = strmap_new(0);
     s->draft = mem_try((size_t)s->n * sizeof *s->draft);
     if (!s->keys || !s->names || !s->draft) return no_memory(s, e);
-    for (int f = 1; f < s->n && !s->is_split; f++) s->draft[f] = gguf_is_draft(s->file[f]);
+    for (int f = gguf_set_rest(s); f < s->n; f++) s->draft[f] = gguf_is_draft(s->file[f]);
     int rc = merge_keys(s, e);
     for (int f = 0; f < s->n && rc == 0; f++)
         for (uint64_t i = 0; i < gguf_n_tensors(s->file[f]) && rc == 0; i++) rc = merge_tensor(s, f, i, e);
@@ -181,7 +181,7 @@ int gguf_set_check_list(const struct gguf_set *s, struct err *e)
     struct gguf_str name, also;
     char prefix[100];
     int rc = 0;
-    for (int f = 1; f < s->n && rc == 0; f++) {
+    for (int f = gguf_set_rest(s); f < s->n && rc == 0; f++) {
         other = gguf_kv_find(s->file[f], key);
         const bool both = arch && other && gguf_string(arch, 0, &name, NULL) == 0 &&
                           gguf_string(other, 0, &also, NULL) == 0 && name.n < 90;

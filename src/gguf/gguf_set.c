@@ -91,17 +91,16 @@ static int room_for(struct gguf_set *s, int n, struct err *e)
     return s->file ? 0 : err_set(e, ERR_MEMORY, "no memory for a list of %d files", n);
 }
 
-/* Takes over given, which is shard name->no. */
-static int open_shards(struct gguf_set *s, struct gguf *given, const struct shard_name *name, struct err *e)
+/* Takes over given, which is shard name->no; leaves room for n_more files. */
+static int open_shards(struct gguf_set *s, struct gguf *given, const struct shard_name *name, int n_more, struct err *e)
 {
     struct str path = {0};
-    s->is_split = true;
     int rc = check_shard(given, name->no, name->n, e);
     if (rc == 0 && name->n > MOST_SHARDS)
         rc = err_set(e, ERR_MODEL, "%s: its name says it is one of %d shards; at most %d are supported",
                      gguf_path(given), name->n, MOST_SHARDS);
     if (rc == 0) rc = check_siblings(name, e);
-    if (rc == 0) rc = room_for(s, name->n, e);
+    if (rc == 0) rc = room_for(s, name->n + n_more, e);
     for (int i = 1; rc == 0 && i <= name->n; i++) {
         struct gguf *g = NULL;
         if (i == name->no) {
@@ -112,12 +111,14 @@ static int open_shards(struct gguf_set *s, struct gguf *given, const struct shar
         }
         if (rc == 0) s->file[s->n++] = g;
     }
+    s->n_shards = s->n;
     gguf_close(given);
     str_free(&path);
     return rc;
 }
 
-static int open_path(struct gguf_set *s, const char *path, struct err *e)
+/* The first file of n_more + 1, with its shards. */
+static int open_first(struct gguf_set *s, const char *path, int n_more, struct err *e)
 {
     struct gguf *g;
     struct shard_name name;
@@ -126,14 +127,14 @@ static int open_path(struct gguf_set *s, const char *path, struct err *e)
     int rc = open_file(path, &g, e);
     if (rc) return rc;
     rc = split_count(g, &count, &there, e);
-    if (rc == 0 && shard_name_parse(path, &name) && name.n > 1) return open_shards(s, g, &name, e);
+    if (rc == 0 && shard_name_parse(path, &name) && name.n > 1) return open_shards(s, g, &name, n_more, e);
     if (rc == 0 && count > 1)
         rc = err_set(e, ERR_MODEL,
                      "%s: split.count says it is one of %" PRIu64
                      " shards, but it is not named PREFIX-00001-of-%05" PRIu64
                      ".gguf: the others are found by their names; give it its own again",
                      path, count, count);
-    if (rc == 0) rc = room_for(s, 1, e);
+    if (rc == 0) rc = room_for(s, 1 + n_more, e);
     if (rc)
         gguf_close(g);
     else
@@ -141,20 +142,20 @@ static int open_path(struct gguf_set *s, const char *path, struct err *e)
     return rc;
 }
 
-static int open_list(struct gguf_set *s, const char *const *paths, int n, struct err *e)
+/* The files behind the first are whole. */
+static int open_others(struct gguf_set *s, const char *const *paths, int n, struct err *e)
 {
-    int rc = room_for(s, n, e);
+    int rc = 0;
     for (int i = 0; i < n && rc == 0; i++) {
         uint64_t count;
         bool there;
-        rc = open_file(paths[i], &s->file[i], e);
+        rc = open_file(paths[i], &s->file[s->n], e);
         if (rc) break;
-        s->n++;
-        rc = split_count(s->file[i], &count, &there, e);
+        rc = split_count(s->file[s->n++], &count, &there, e);
         if (rc == 0 && count > 1)
             rc = err_set(e, ERR_MODEL,
                          "%s: split.count says it is one of %" PRIu64
-                         " shards; give one shard alone, the others are found by their names",
+                         " shards; give one shard alone, before other files: the others are found by their names",
                          paths[i], count);
     }
     return rc;
@@ -173,35 +174,44 @@ static int check_same(const struct gguf_set *s, struct err *e)
             rc = err_set(e, ERR_MEMORY, "no memory to compare %d files", s->n);
         else if (put == 0 && strmap_get(seen, (const char *)id[i], sizeof id[i], &other))
             rc = err_set(e, ERR_MODEL, "%s: %s %d and %d are the same file (%s)", gguf_path(s->file[i]),
-                         s->is_split ? "shards" : "files", (int)other + 1, i + 1, last_part(gguf_path(s->file[other])));
+                         i < s->n_shards ? "shards" : "files", (int)other + 1, i + 1,
+                         last_part(gguf_path(s->file[other])));
     }
     strmap_free(seen);
     mem_free(id);
     return rc;
 }
 
-/* Tensors in all against what the first shard says; what others say is only a remark: a shard may be shared with
- * another set. */
+static uint64_t n_tensors(const struct gguf_set *s, int n_files)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < n_files; i++) n += gguf_n_tensors(s->file[i]);
+    return n;
+}
+
+/* Tensors in all shards, or in a file alone, against what the first one says; what others say is only a remark: a shard
+ * may be shared with another set. */
 static int check_counts(struct gguf_set *s, struct err *e)
 {
+    const uint64_t have = n_tensors(s, gguf_set_rest(s));
     uint64_t n, other;
     bool there, other_there;
     int rc = split_number(s->file[0], "split.tensors.count", UINT64_MAX, &n, &there, e);
-    for (int i = 1; i < s->n && rc == 0; i++) {
+    for (int i = 1; i < s->n_shards && rc == 0; i++) {
         rc = split_number(s->file[i], "split.tensors.count", UINT64_MAX, &other, &other_there, e);
         if (rc || !there || !other_there || other == n || s->warning[0].n) continue;
         str_printf(&s->warning[0],
                    "%s counts %" PRIu64 " tensors in all shards, the first shard %" PRIu64 ": using the first's",
                    last_part(gguf_path(s->file[i])), other, n);
     }
-    if (rc || !there || n == s->n_tensors) return rc;
-    if (!s->is_split)
+    if (rc || !there || n == have || (!s->n_shards && s->n > 1)) return rc;
+    if (!s->n_shards)
         return err_set(e, ERR_MODEL,
                        "%s: it holds %" PRIu64 " tensors, and split.tensors.count says %" PRIu64
                        ": a part of a set whose other parts are not known, or a damaged file; download the model again",
-                       gguf_path(s->file[0]), s->n_tensors, n);
+                       gguf_path(s->file[0]), have, n);
     return err_set(e, ERR_MODEL, "%s: shards hold %" PRIu64 " of %" PRIu64 " tensors; one is from another download",
-                   gguf_path(s->file[0]), s->n_tensors, n);
+                   gguf_path(s->file[0]), have, n);
 }
 
 /* What the first odd file says of itself. */
@@ -215,12 +225,13 @@ static void note_odd_file(struct gguf_set *s)
 static int open_all(struct gguf_set *s, const char *const *paths, int n_paths, struct err *e)
 {
     if (n_paths < 1) return err_set(e, ERR_ARG, "no model file is given");
-    int rc = n_paths == 1 ? open_path(s, paths[0], e) : open_list(s, paths, n_paths, e);
+    int rc = open_first(s, paths[0], n_paths - 1, e);
+    if (rc == 0) rc = open_others(s, paths + 1, n_paths - 1, e);
     if (rc == 0) rc = check_same(s, e);
-    for (int i = 0; rc == 0 && s->is_split && i < s->n; i++) rc = check_shard(s->file[i], i + 1, s->n, e);
-    if (rc == 0 && !s->is_split) rc = gguf_set_check_list(s, e);
+    for (int i = 0; rc == 0 && i < s->n_shards; i++) rc = check_shard(s->file[i], i + 1, s->n_shards, e);
+    if (rc == 0) rc = gguf_set_check_list(s, e);
     if (rc == 0) rc = gguf_set_merge(s, e);
-    if (rc == 0 && n_paths == 1) rc = check_counts(s, e);
+    if (rc == 0) rc = check_counts(s, e);
     if (rc == 0) note_odd_file(s);
     return rc;
 }
@@ -275,7 +286,7 @@ const struct gguf *gguf_set_file(const struct gguf_set *s, int i)
 
 bool gguf_set_is_split(const struct gguf_set *s)
 {
-    return s->is_split;
+    return s->n_shards > 0 && s->n_shards == s->n;
 }
 
 const char *gguf_set_warning(const struct gguf_set *s, int i)

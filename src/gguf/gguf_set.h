@@ -1,6 +1,7 @@
 /* File sets (spec dialects 2.1): the files of one model and their merged directory. A set is a single file, a split set
- * of which any shard was named, or a list of files with disjoint tensors and the same model's metadata in each. A later
- * file of a list may be a draft: its own keys are left aside, and so is what it has twice.
+ * of which any shard was named, or a list of files with disjoint tensors and the same model's metadata in each, the
+ * first of which may stand for its split set. A later file of a list may be a draft: its own keys are left aside, and
+ * so is what it has twice.
  *
  * Every file keeps its own alignment and data start. Descriptors are closed once a file is mapped, so the limit of open
  * files does not limit the number of shards. */
@@ -11,14 +12,14 @@
 struct gguf_set;
 
 /* Opens one path (with the other shards, if it is one of a split set: found by the name given, not by what a link leads
- * to) or a list of at least two whole files. On error nothing is left open and e holds one sentence that names the file
- * or shard (spec 13.3 R3, R4, R6). */
+ * to) or a list of at least two, the files behind the first whole ones. On error nothing is left open and e holds one
+ * sentence that names the file or shard (spec 13.3 R3, R4, R6). */
 int gguf_set_open(const char *const *paths, int n_paths, struct gguf_set **out, struct err *e);
 /* This file alone, even if it is a shard of several: to be looked at. */
 int gguf_set_open_part(const char *path, struct gguf_set **out, struct err *e);
 void gguf_set_close(struct gguf_set *s); /* NULL is fine */
 
-/* The files: shards by number, others as listed. */
+/* The files: shards by number, others as listed, behind them. Split: all are shards. */
 int gguf_set_n_files(const struct gguf_set *s);
 const struct gguf *gguf_set_file(const struct gguf_set *s, int i);
 bool gguf_set_is_split(const struct gguf_set *s);

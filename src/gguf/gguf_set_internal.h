@@ -9,9 +9,8 @@ enum { GGUF_SET_WARNINGS = 3 }; /* 0: counts of shards differ; 1: keys differ; 2
 
 struct gguf_set {
     struct gguf **file; /* owned, as is all of this */
-    int n;
-    bool is_split;
-    bool *draft; /* [n] files of a list that gguf_is_draft */
+    int n, n_shards;    /* the first n_shards files are shards of one split set */
+    bool *draft;        /* [n] files of a list that gguf_is_draft */
     const struct gguf_kv **kv;
     uint64_t n_kv, n_tensors;
     struct strmap *keys;  /* to indices of kv */
@@ -19,9 +18,15 @@ struct gguf_set {
     struct str warning[GGUF_SET_WARNINGS];
 };
 
+/* Files of a list behind the first, or behind its shards. */
+static inline int gguf_set_rest(const struct gguf_set *s)
+{
+    return s->n_shards > 0 ? s->n_shards : 1;
+}
+
 /* Makes the directory; a tensor in two files is refused. */
 int gguf_set_merge(struct gguf_set *s, struct err *e);
-/* A list of whole files: all describe the first one's model. */
+/* A list: all files describe the first one's model. */
 int gguf_set_check_list(const struct gguf_set *s, struct err *e);
 
 #endif

@@ -143,14 +143,15 @@ static void qwen38(void **state)
 
 /* ---------------------------------------------------------------- row tables */
 
-/* In the file, in any shard, in a file of its own; and as F32 with the same values. */
+/* In the file, in any shard, in a file of its own beside a file or shards; and as F32 with the same values. */
 static void tables_of_every_type(void **state)
 {
     static const struct split_form split = {.n = 5};
     struct err e = {0};
-    char stem[PATH_BYTES], path[256], models[300];
+    char stem[PATH_BYTES], rest[PATH_BYTES], path[256], models[300 + PATH_BYTES];
     int n_types = 0, n_shards;
     snprintf(stem, sizeof stem, "%s/set", folder);
+    snprintf(rest, sizeof rest, "%s/rest", folder);
     for (uint32_t type = 0; type < 64; type++) {
         const struct form_edit values = {EDIT_VALUES, "per_layer_token_embd.weight"};
         char types[80];
@@ -160,6 +161,9 @@ static void tables_of_every_type(void **state)
         synth(QWEN, types, 1);
         char *want = logits_of(base, &n);
         same_as_form(FORM_QWEN_REST, types, want, n);
+        if (split_write(form, rest, &split, &n_shards, &e)) fail_msg("%s", e.msg);
+        snprintf(models, sizeof models, "-m %s -m %s", split_path(path, rest, &split, 4, n_shards), table);
+        same_logits(types, models, want, n);
         if (dialect_form_edit(base, form, &values, 1, &e)) fail_msg("%s", e.msg);
         snprintf(models, sizeof models, "-m %s", form);
         same_logits(types, models, want, n);

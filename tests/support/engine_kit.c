@@ -8,6 +8,7 @@
 #include <string.h>
 #include "base/mem.h"
 #include "quant/quant.h"
+#include "shell_run.h"
 #include "synth_model.h"
 #include "synth_qwen38.h"
 #include "temp_files.h"
@@ -57,9 +58,29 @@ static int qwen_write(const char *path, struct err *e)
     return synth_qwen38_write(path, &s, e);
 }
 
+static int nine_write(const char *path)
+{
+    struct str command = {0}, said = {0};
+    str_printf(&command,
+               TEST_BUILD "/ds4-gguf synth --preset tiny --quant q8 --set vocab_size=%d --types '"
+                          "blk.[02].ffn_gate_exps=iq3_xxs,blk.[02].ffn_up_exps=iq4_xs,blk.[02].ffn_down_exps=q3_k,"
+                          "ffn_gate_exps=iq2_xs,ffn_up_exps=iq1_m,ffn_down_exps=iq4_nl,"
+                          "shexp=mxfp4,attn_q=q6_k,attn_(kv|output)=q5_k' -t 1 --overwrite -o %s 2>&1",
+               KIT_VOCAB, path);
+    const int rc = shell_run(str_c(&command), &said);
+    if (rc) print_error("%s\n%s\n", str_c(&command), str_c(&said));
+    str_free(&command);
+    str_free(&said);
+    return rc;
+}
+
 const char *kit_path(enum kit_model m)
 {
     struct err e = {0};
+    if (!kit.path[m][0] && m == KIT_NINE) {
+        temp_file(kit.path[m]);
+        assert_int_equal(nine_write(kit.path[m]), 0);
+    }
     if (!kit.path[m][0] && m == KIT_QWEN) {
         temp_file(kit.path[m]);
         if (qwen_write(kit.path[m], &e)) fail_msg("%s", e.msg);

@@ -10,6 +10,7 @@ enum kit_model {
     KIT_F16,
     KIT_Q8,
     KIT_Q2,   /* experts Q2_K, the rest Q8_0 */
+    KIT_NINE, /* nine types of blocks and more, each matrix of the experts another one; by ds4-gguf synth */
     KIT_QWEN, /* Qwen3.8: experts MXFP4, the rest Q8_0, with its draft block */
     KIT_MODEL_COUNT
 };
