@@ -24,6 +24,13 @@ INLINE void ask_ahead(const uint8_t *row, size_t at, size_t bytes)
 /* Keeps a vector in a register from here on, and the order of what is around. */
 #define KEEP512(v) __asm__ volatile("" : "+v"(v))
 
+/* Matrices over bits that move n bits of a byte, from bit `from` on, to bit `to`. */
+INLINE uint64_t moved(int n, int from, int to)
+{
+    const uint64_t first = (uint64_t)1 << from << 8 * (7 - to);
+    return n > 1 ? first | (uint64_t)2 << from << 8 * (6 - to) : first;
+}
+
 /* Sums over the eight lanes of the first and of the second half of eight vectors. */
 INLINE void half_sums(const __m512i v[ROWS], __m256i *first, __m256i *second)
 {

@@ -233,14 +233,146 @@ INLINE void planes4_of(const uint8_t *q, uint8_t *plane)
     }
 }
 
+/* ---- IQ1: one block of a row, by table loads
+ *
+ * 16-bit codes of groups of eight, two bits per value, are copied one by one, a block ahead of the products: a load of
+ * many stores waits until they have left the store buffer. Bits 2i.. of the bytes are values i and 4 + i of the groups,
+ * so that the planes of four serve here too. */
+
+enum { GROUPS = 32 };
+
+/* Activations of a block: planes of four, and in 32-bit lanes of 16 values -7 and -9 times their sum (IQ1_M: -7 times,
+ * and the negative sums of 8 in 16-bit lanes): what makes values from g + 1 in eighths. */
+struct acts {
+    uint8_t plane[4][64], high[64], low[64];
+};
+
+INLINE void acts_of(enum qtype t, const uint8_t *q, const int16_t *bsums, struct acts *a)
+{
+    const __m512i sum = _mm512_cvtepi16_epi32(load256(bsums)), ones = _mm512_set1_epi8(1);
+    __m512i of8 = _mm512_setzero_si512();
+    planes4_of(q, a->plane[0]);
+    for (int i = 0; i < 4; i++) of8 = _mm512_sub_epi16(of8, _mm512_maddubs_epi16(ones, load512(a->plane[i])));
+    store512(a->high, _mm512_mullo_epi32(sum, _mm512_set1_epi32(-7)));
+    store512(a->low, t == QT_IQ1_M ? of8 : _mm512_mullo_epi32(sum, _mm512_set1_epi32(-9)));
+}
+
+/* The bits beside the low bytes of indices: IQ1_S: a word in each four groups' 64 bits; IQ1_M: a byte in each two
+ * groups' 32. */
+INLINE __m512i iq1_bits(enum qtype t, const uint8_t *b)
+{
+    const __m128i v = _mm_loadu_si128((const __m128i *)(b + (t == QT_IQ1_S ? IQ1_S_HIGH : IQ1_M_HIGH)));
+    return t == QT_IQ1_S ? _mm512_cvtepu16_epi64(v) : _mm512_cvtepu8_epi32(v);
+}
+
+INLINE void put_indices(enum qtype t, const uint8_t *b, uint16_t index[GROUPS])
+{
+    const uint64_t high = t == QT_IQ1_S ? 0x0900060003000000 : 0x2400200004000000;
+    const __m512i top = _mm512_multishift_epi64_epi8(_mm512_set1_epi64((long long)high), iq1_bits(t, b));
+    const __m512i low = _mm512_cvtepu8_epi16(load256(b + (t == QT_IQ1_S ? IQ1_S_LOW : IQ1_M_LOW)));
+    store512(index, _mm512_ternarylogic_epi32(top, _mm512_set1_epi16(0x700), low, 0xea));
+}
+
+INLINE void copy_codes(const uint16_t index[GROUPS], uint16_t code[GROUPS])
+{
+#pragma GCC unroll 32
+    for (int g = 0; g < GROUPS; g++) {
+        uint32_t c = iq1s_codes[index[g]];
+        __asm__("" : "+r"(c)); /* put together in vectors they would cost more */
+        code[g] = (uint16_t)c;
+    }
+}
+
+/* Products of a block in lanes of 16 values, in eighths. */
+INLINE __m512i block_iq1(enum qtype t, const uint8_t *b, const uint16_t code[GROUPS], const struct acts *a)
+{
+    const __m512i c = load512(code), bits = iq1_bits(t, b), high = load512(a->high), low = load512(a->low);
+    __m512i s, bits1; /* twice the scales, and other bits */
+    if (t == QT_IQ1_S) {
+        const __m512i twice = _mm512_shuffle_epi32(bits, 0xa0);
+        s = _mm512_mask_mov_epi32(high, _mm512_test_epi32_mask(twice, _mm512_set1_epi32(0x8000)), low);
+        bits1 = _mm512_srli_epi32(twice, 11);
+    } else {
+        const __m512i words = _mm512_set_epi32((int)0x80800706, (int)0x80800706, (int)0x80800706, (int)0x80800706,
+                                               (int)0x80800504, (int)0x80800504, (int)0x80800504, (int)0x80800504,
+                                               (int)0x80800302, (int)0x80800302, (int)0x80800302, (int)0x80800302,
+                                               (int)0x80800100, (int)0x80800100, (int)0x80800100, (int)0x80800100);
+        const __m512i by = _mm512_broadcast_i32x4(_mm_setr_epi32(31, 2, 5, 8));
+        const __m512i minus = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x0026002200060002), bits);
+        uint64_t scales;
+        memcpy(&scales, b + IQ1_M_SCALES, sizeof scales);
+        s = _mm512_dpwssd_epi32(high, _mm512_and_si512(minus, _mm512_set1_epi16(2)), low);
+        bits1 = _mm512_rorv_epi32(_mm512_shuffle_epi8(_mm512_set1_epi64((long long)scales), words), by);
+    }
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        const __m512i eights = _mm512_set1_epi64((long long)moved(2, 2 * i, 3));
+        s = _mm512_dpbusd_epi32(s, _mm512_gf2p8affine_epi64_epi8(c, eights, 0), load512(a->plane[i]));
+    }
+    return _mm512_mullo_epi32(s, _mm512_ternarylogic_epi32(bits1, _mm512_set1_epi32(14), _mm512_set1_epi32(1), 0xea));
+}
+
+/* d of IQ1_M of eight rows: the upper four bits of four words. */
+INLINE __m256 iq1_m_d_of_rows(const uint8_t *const row[ROWS], size_t at)
+{
+    _Alignas(16) uint16_t d[ROWS];
+    UNROLL for (int r = 0; r < ROWS; r++)
+    {
+        uint64_t v;
+        memcpy(&v, row[r] + at + IQ1_M_SCALES, sizeof v);
+        d[r] = (uint16_t)((v >> 12 & 0x000f000f000f000f) * 0x0001001001001000 >> 48);
+    }
+    return _mm256_cvtph_ps(_mm_load_si128((const __m128i *)d));
+}
+
+INLINE __m256 rows_iq1(enum qtype t, int n, const uint8_t *const row[ROWS], const struct acts *a, const float *d,
+                       __m256 acc)
+{
+    _Alignas(64) uint16_t index[2][ROWS][GROUPS], code[2][ROWS][GROUPS];
+    const size_t bytes = block_bytes(t);
+    for (int r = 0; r < ROWS; r++) put_indices(t, row[r], index[0][r]);
+    for (int r = 0; r < ROWS; r++) put_indices(t, row[r] + (n > 1 ? bytes : 0), index[1][r]);
+    __asm__ volatile("" : "+m"(index));
+    for (int r = 0; r < ROWS; r++) copy_codes(index[0][r], code[0][r]);
+    for (int b = 0; b < n; b++) {
+        const size_t at = (size_t)b * bytes, later = b + 2 < n ? at + 2 * bytes : at;
+        __m512i sum[ROWS];
+        __m256i s0, s1;
+        UNROLL for (int r = 0; r < ROWS; r++)
+        {
+            ask_ahead(row[r], at, bytes);
+            put_indices(t, row[r] + later, index[b % 2][r]);
+            copy_codes(index[(b + 1) % 2][r], code[(b + 1) % 2][r]);
+            sum[r] = block_iq1(t, row[r] + at, code[b % 2][r], a + b);
+            KEEP512(sum[r]);
+        }
+        half_sums(sum, &s0, &s1);
+        const __m256 dw = t == QT_IQ1_M ? iq1_m_d_of_rows(row, at) : f16_of_rows(row, at);
+        acc = step(t, acc, _mm256_add_epi32(s0, s1), s0, dw, dw, _mm256_set1_ps(d[b]), 0);
+    }
+    return acc;
+}
+
 /* ---- tiles */
 
-enum { PAIR_BYTES = 64 * PLANES };
+enum { PAIR_BYTES = 2 * sizeof(struct acts) /* most */ };
+
+/* Bytes of the activations of two blocks. */
+INLINE size_t pair_bytes(enum qtype t)
+{
+    return is_iq1(t) ? 2 * sizeof(struct acts) : 64 * PLANES;
+}
 
 /* Activation planes of blocks b and, if it exists, b + 1. */
-INLINE void prepare_pair(enum qtype t, const uint8_t *x, int b, bool two, uint8_t *to)
+INLINE void prepare_pair(enum qtype t, const uint8_t *x, int k, int b, bool two, uint8_t *to)
 {
     const uint8_t *const q = x + 256 * (size_t)b, *const next = two ? q + 256 : q;
+    if (is_iq1(t)) {
+        struct acts *const a = (struct acts *)(void *)to;
+        acts_of(t, q, row_bsums(x, k) + 16 * b, a);
+        acts_of(t, next, row_bsums(x, k) + 16 * (two ? b + 1 : b), a + 1);
+        return;
+    }
     if (is_iq3(t)) {
         planes4_of(q, to);
         planes4_of(next, to + 256);
@@ -265,7 +397,7 @@ INLINE __m512i two_blocks(enum qtype t, const struct book *k, const uint8_t *fir
 INLINE __m256 rows_blocks(enum qtype t, const struct book *k, int n, const uint8_t *const row[ROWS],
                           const uint8_t *plane, const float *d, __m256 acc)
 {
-    for (int b = 0; b < n; b += BLOCKS, plane += PAIR_BYTES) {
+    for (int b = 0; b < n; b += BLOCKS, plane += pair_bytes(t)) {
         const size_t at = (size_t)b * block_bytes(t), second = b + 1 < n ? at + block_bytes(t) : at;
         __m512i sum[ROWS];
         __m256i s0, s1;
@@ -286,14 +418,18 @@ INLINE __m256 rows_blocks(enum qtype t, const struct book *k, int n, const uint8
 INLINE void piece(enum qtype t, const struct book *book, int k, const uint8_t *w, size_t w_stride, int n_rows,
                   const uint8_t *x, int first, int n, float *out)
 {
-    _Alignas(64) uint8_t plane[PIECE][PAIR_BYTES];
+    _Alignas(64) uint8_t plane[PIECE * PAIR_BYTES];
     const __m256 by = _mm256_set1_ps(first + n == k / 256 ? last_factor(t) : 1);
-    for (int b = 0; b < n; b += BLOCKS) prepare_pair(t, x, first + b, b + 1 < n, plane[b / BLOCKS]);
+    for (int b = 0; b < n; b += BLOCKS)
+        prepare_pair(t, x, k, first + b, b + 1 < n, plane + (size_t)(b / BLOCKS) * pair_bytes(t));
     for (int j = 0; j < stream_steps(n_rows, ROWS); j++) {
         const uint8_t *row[ROWS];
         stream_pointers(w + (size_t)first * block_bytes(t), w_stride, j, n_rows, ROWS, row);
-        const __m256 acc = first ? load_rows(out, j, n_rows) : _mm256_setzero_ps();
-        store_rows(out, _mm256_mul_ps(rows_blocks(t, book, n, row, plane[0], row_d(x, k) + first, acc), by), j, n_rows);
+        const __m256 start = first ? load_rows(out, j, n_rows) : _mm256_setzero_ps();
+        const float *const d = row_d(x, k) + first;
+        const __m256 acc = is_iq1(t) ? rows_iq1(t, n, row, (const struct acts *)(const void *)plane, d, start)
+                                     : rows_blocks(t, book, n, row, plane, d, start);
+        store_rows(out, _mm256_mul_ps(acc, by), j, n_rows);
     }
 }
 
@@ -301,7 +437,7 @@ INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows
                  int n_cols, float *out, size_t out_stride)
 {
     struct book book;
-    book_fill(t, &book);
+    if (!is_iq1(t)) book_fill(t, &book);
     for (int c = 0; c < n_cols; c++)
         for (int first = 0; first < k / 256; first += BLOCKS * PIECE) {
             const int n = k / 256 - first < BLOCKS * PIECE ? k / 256 - first : BLOCKS * PIECE;
@@ -325,4 +461,6 @@ TILE(iq2_xs, QT_IQ2_XS, 3)
 TILE(iq2_s, QT_IQ2_S, 3)
 TILE(iq3_xxs, QT_IQ3_XXS, 4)
 TILE(iq3_s, QT_IQ3_S, 2)
+TILE(iq1_s, QT_IQ1_S, 3)
+TILE(iq1_m, QT_IQ1_M, 3)
 #endif

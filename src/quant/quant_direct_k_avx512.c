@@ -55,13 +55,6 @@ INLINE __m512i halves(uint64_t first, uint64_t second)
     return join256(_mm256_set1_epi64x((long long)first), _mm256_set1_epi64x((long long)second));
 }
 
-/* Matrices over bits that move n bits of a byte, from bit `from` on, to bit `to`. */
-INLINE uint64_t moved(int n, int from, int to)
-{
-    const uint64_t first = (uint64_t)1 << from << 8 * (7 - to);
-    return n > 1 ? first | (uint64_t)2 << from << 8 * (6 - to) : first;
-}
-
 /* The bytes of a block that hold codes: low bits of parts 0 and 1, of 2 and 3 (of two bits: of all); high bits, twice.
  * TQ1_0: the digits from the next part's on, as 256ths. */
 struct bits {
