@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "quant/quant.h"
+#include "device/cpu/cpu_slab.h"
 
 enum { K = 4096, TILE_ROWS = 32, SMALL_ROWS = 64, MAX_COLS = 32, ROUNDS = 5 };
 static const size_t STREAM_BYTES = 96u << 20, TASK_BYTES = 512u << 10;
 static const int col_counts[] = {1, 4, 8, 32};
 static const int slab_counts[] = {4, 12, 48, 1024};
-enum { N_COUNTS = 4, MOST_SLAB = 43 * QUANT_PANELS };
+enum { N_COUNTS = 4, MOST_SLAB = 1024 };
 
 /* Time that this thread has computed: other programs on the machine cost it less than by the clock on the wall. */
 static double cpu_s(void)
@@ -85,23 +85,20 @@ static double time_tiles(struct work *b, enum quant_isa isa, int n_rows, int ste
     return (now - start) / n;
 }
 
-/* Seconds per multiplication of SMALL_ROWS rows with n_cols rows in panels, through slabs. */
-static double time_slabs(const struct work *b, const struct quant_slab *s, const uint8_t *panels, uint8_t *slab,
-                         float *acc, int n_cols, double at_least)
+/* Seconds per multiplication of a slab's rows with rows in panels. */
+static double time_slabs(const struct work *b, const struct cpu_panels *x, uint8_t *slab, float *acc, double at_least)
 {
-    const int blocks = K / s->block;
-    const size_t panel = (size_t)(s->panel * blocks) * s->panel_block;
+    const struct tensor_view w = {
+        .type = b->type, .ne = {K, SMALL_ROWS * QUANT_SLAB, 1, 1}, .stride = {0, b->row_bytes, 0, 0}, .data = b->w};
     const double start = cpu_s();
     double now;
     int n = 0;
+    struct cpu_slabs next = cpu_slabs_of(x->s, &w, NULL, 0, QUANT_SLAB, 1);
     do {
-        const uint8_t *row[QUANT_SLAB];
-        for (int r = 0; r < QUANT_SLAB; r++) row[r] = b->w + (size_t)(n % 64 * QUANT_SLAB + r) * b->row_bytes;
-        s->fill(row, 0, blocks, slab);
-        for (int c = 0; c < n_cols; c += s->panel)
-            s->multiply(blocks, slab, panels + (size_t)(c / s->panel) * panel, s->panel, SLAB_FIRST | SLAB_LAST,
-                        acc + (size_t)c * QUANT_SLAB);
+        const struct cpu_slabs here = next;
         n++;
+        next.rows[0].r0 = n % SMALL_ROWS * QUANT_SLAB;
+        cpu_slabs_run(&here, x, &next, slab, acc);
         now = cpu_s();
     } while (now - start < at_least);
     return (now - start) / n;
@@ -112,26 +109,27 @@ static void bench_slabs(const struct work *b)
     for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
         const struct quant_slab *const s = quant_slab((enum quant_isa)isa, b->type);
         if (!s || !quant_isa_usable((enum quant_isa)isa)) continue;
-        const size_t col = (size_t)(K / s->block) * s->panel_block;
-        uint8_t *const panels = aligned(MOST_SLAB * col), *const slab = aligned((size_t)(K / s->block) * s->slab_block);
+        struct cpu_panels x = {.s = s, .k = K, .p = aligned(MOST_SLAB * cpu_column_bytes(s, K))};
+        uint8_t *const slab = aligned(CPU_SLAB_MOST);
         float *const acc = aligned(MOST_SLAB * QUANT_SLAB * sizeof *acc);
-        for (int c = 0; c < MOST_SLAB; c += s->panel) {
-            const uint8_t *x[QUANT_PANEL_MOST];
-            for (int i = 0; i < s->panel; i++)
-                x[i] = (const uint8_t *)b->x + (size_t)((c + i) % MAX_COLS) * b->x_stride;
-            s->pack(K, x, s->panel, panels + (size_t)c * col);
-        }
         printf("%-8s %-7s    slabs |", quant_type(b->type)->name, quant_isa_name((enum quant_isa)isa));
-        for (int c = 0; c < N_COUNTS; c++) {
+        for (int i = 0; i < N_COUNTS; i++) {
+            x.n = slab_counts[i];
+            for (int c = 0; c < x.n; c += s->panel) {
+                const uint8_t *row[QUANT_PANEL_MOST];
+                const int n = x.n - c < s->panel ? x.n - c : s->panel;
+                for (int r = 0; r < n; r++) row[r] = (const uint8_t *)b->x + (size_t)((c + r) % MAX_COLS) * b->x_stride;
+                cpu_panels_put(&x, c, row, n);
+            }
             double best = 1e9;
             for (int round = 0; round < ROUNDS; round++) {
-                const double t = time_slabs(b, s, panels, slab, acc, slab_counts[c], 0.02);
+                const double t = time_slabs(b, &x, slab, acc, 0.02);
                 if (t < best) best = t;
             }
-            printf(" %8.2f", (double)QUANT_SLAB * K * slab_counts[c] / best * 1e-9);
+            printf(" %8.2f", (double)QUANT_SLAB * K * x.n / best * 1e-9);
         }
         printf("\n");
-        free(panels);
+        free(x.p);
         free(slab);
         free(acc);
     }

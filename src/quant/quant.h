@@ -141,7 +141,7 @@ quant_tile_fn *quant_tile(enum quant_isa isa, uint32_t id);
  * and the slab is multiplied with one panel after the other. The outputs have the bits of the tile kernel.
  *   panel   per block: codes [block/4][n][4], sums [..][n], scales [n], of n activation rows; n * panel_block bytes
  *   slab    per block: slab_block bytes, as the kernel set likes them, on a 64-byte border
- * A long row can be cut into pieces of whole blocks, one slab each, which are taken in order. */
+ * A row can be cut into pieces of whole blocks, one slab each, which are taken in order. */
 enum {
     QUANT_SLAB = 32, /* weight rows of a slab */
     QUANT_PANEL_MOST = 8,
@@ -153,8 +153,8 @@ struct quant_slab {
     int panel; /* activation rows of a panel; the last one can have fewer */
     int from;  /* fewest activation rows with which this is faster than the tile kernel */
     size_t slab_block, panel_block;
-    /* Packs n <= panel rows of k values in the weights' activation format. */
-    void (*pack)(int k, const uint8_t *const *x, int n, uint8_t *panel);
+    /* Packs blocks first.. of n <= panel rows of k values in the weights' activation format. */
+    void (*pack)(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *panel);
     /* Unpacks blocks first.. of weight rows. */
     void (*fill)(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab);
     /* acc[n][QUANT_SLAB]: the chains of the outputs, which a first piece starts; panel: at the piece's first block. */

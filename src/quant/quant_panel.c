@@ -9,10 +9,10 @@ static inline uint8_t *put(const uint8_t *const *x, size_t at, int n, uint8_t *t
     return to;
 }
 
-static inline void pack_32(int k, const uint8_t *const *x, int n, bool sums, uint8_t *to)
+static inline void pack_32(int k, const uint8_t *const *x, int n, int first, int n_blocks, bool sums, uint8_t *to)
 {
     const size_t d = (size_t)k, offset = d + (size_t)k / 32 * 4, sum = offset + (size_t)k / 32 * 4;
-    for (size_t b = 0; b < (size_t)k / 32; b++) {
+    for (size_t b = (size_t)first; b < (size_t)(first + n_blocks); b++) {
         for (size_t j = 0; j < 8; j++) to = put(x, 32 * b + 4 * j, n, to);
         to = put(x, offset + 4 * b, n, to);
         to = put(x, d + 4 * b, n, to);
@@ -20,24 +20,24 @@ static inline void pack_32(int k, const uint8_t *const *x, int n, bool sums, uin
     }
 }
 
-void quant_pack_32(int k, const uint8_t *const *x, int n, uint8_t *panel)
+void quant_pack_32(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *panel)
 {
     if (n == QUANT_PANEL_MOST)
-        pack_32(k, x, QUANT_PANEL_MOST, false, panel);
+        pack_32(k, x, QUANT_PANEL_MOST, first, n_blocks, false, panel);
     else if (n == 4)
-        pack_32(k, x, 4, false, panel);
+        pack_32(k, x, 4, first, n_blocks, false, panel);
     else
-        pack_32(k, x, n, false, panel);
+        pack_32(k, x, n, first, n_blocks, false, panel);
 }
 
-void quant_pack_32_sums(int k, const uint8_t *const *x, int n, uint8_t *panel)
+void quant_pack_32_sums(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *panel)
 {
     if (n == QUANT_PANEL_MOST)
-        pack_32(k, x, QUANT_PANEL_MOST, true, panel);
+        pack_32(k, x, QUANT_PANEL_MOST, first, n_blocks, true, panel);
     else if (n == 4)
-        pack_32(k, x, 4, true, panel);
+        pack_32(k, x, 4, first, n_blocks, true, panel);
     else
-        pack_32(k, x, n, true, panel);
+        pack_32(k, x, n, first, n_blocks, true, panel);
 }
 
 /* Minus `high` times the sums of `each` groups of 16 of a block. */
@@ -57,10 +57,11 @@ static inline uint8_t *put_high(const uint8_t *const *x, size_t at, int n, int h
 }
 
 /* high 0: pairs of sums. */
-static inline void pack_256(int k, const uint8_t *const *x, int n, int high, int each, uint8_t *to)
+static inline void pack_256(int k, const uint8_t *const *x, int n, int first, int n_blocks, int high, int each,
+                            uint8_t *to)
 {
     const size_t d = (size_t)k, bsums = d + (size_t)k / 256 * 4;
-    for (size_t b = 0; b < (size_t)k / 256; b++) {
+    for (size_t b = (size_t)first; b < (size_t)(first + n_blocks); b++) {
         for (size_t j = 0; j < 64; j++) to = put(x, 256 * b + 4 * j, n, to);
         if (high) to = put_high(x, bsums + 32 * b, n, high, each, to);
         for (size_t i = 0; !high && i < 8; i++) to = put(x, bsums + 32 * b + 4 * i, n, to);
@@ -69,14 +70,14 @@ static inline void pack_256(int k, const uint8_t *const *x, int n, int high, int
 }
 
 #define PACK_256(name, high, each)                                                                                     \
-    void name(int k, const uint8_t *const *x, int n, uint8_t *panel)                                                   \
+    void name(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *panel)                          \
     {                                                                                                                  \
         if (n == QUANT_PANEL_MOST)                                                                                     \
-            pack_256(k, x, QUANT_PANEL_MOST, high, each, panel);                                                       \
+            pack_256(k, x, QUANT_PANEL_MOST, first, n_blocks, high, each, panel);                                      \
         else if (n == 4)                                                                                               \
-            pack_256(k, x, 4, high, each, panel);                                                                      \
+            pack_256(k, x, 4, first, n_blocks, high, each, panel);                                                     \
         else                                                                                                           \
-            pack_256(k, x, n, high, each, panel);                                                                      \
+            pack_256(k, x, n, first, n_blocks, high, each, panel);                                                     \
     }
 
 PACK_256(quant_pack_pairs, 0, 1)

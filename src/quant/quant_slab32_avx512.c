@@ -65,11 +65,8 @@ INLINE __m512 step512(enum qtype t, __m512 acc, __m512i products, const struct h
     return _mm512_add_ps(acc, _mm512_add_ps(v, _mm512_mul_ps(_mm512_load_ps(w->min), sum)));
 }
 
-INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, const uint8_t *x, bool start, bool last,
-                    float *acc)
+INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, const uint8_t *x, float *acc)
 {
-    __m512 v[PANEL][HALVES];
-    UNROLL for (int c = 0; c < C; c++) acc_load(acc, c, start, v[c]);
     for (int b = 0; b < n_blocks; b++, x += (has_min(t) ? 44 : 40) * C) {
         const struct half32 *const s[HALVES] = {half_at(t, slab, HALVES * b), half_at(t, slab, HALVES * b + 1)};
         __m512i sum[PANEL][HALVES];
@@ -87,19 +84,26 @@ INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, cons
         UNROLL for (int c = 0; c < C; c++)
         {
             const __m512 da = spread_float(x + 4 * (9 * C + c));
-            UNROLL for (int h = 0; h < HALVES; h++) v[c][h] =
-                step512(t, v[c][h], sum[c][h], s[h], da, has_min(t) ? spread_float(x + 4 * (10 * C + c)) : da);
+            UNROLL for (int h = 0; h < HALVES; h++)
+            {
+                float *const v = acc_at(acc, c, h);
+                _mm512_store_ps(v, step512(t, _mm512_load_ps(v), sum[c][h], s[h], da,
+                                           has_min(t) ? spread_float(x + 4 * (10 * C + c)) : da));
+            }
         }
     }
-    UNROLL for (int c = 0; c < C; c++) acc_store(acc, c, v[c]);
 }
 
-#define SLAB32(name, type, packing, with_min)                                                                          \
+/* Q5_0, IQ4_NL and MXFP4 have the steps of Q8_0, Q5_1 those of Q4_1. */
+static QUANT_MULTIPLY(multiply_q8_0, columns,
+                      QT_Q8_0) static QUANT_MULTIPLY(multiply_q4_0, columns,
+                                                     QT_Q4_0) static QUANT_MULTIPLY(multiply_q4_1, columns, QT_Q4_1)
+
+#define SLAB32(name, type, packing, with_min, multiplication)                                                          \
     static void name##_fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)              \
     {                                                                                                                  \
         fill(type, row, first, n_blocks, slab);                                                                        \
     }                                                                                                                  \
-    QUANT_MULTIPLY(name##_multiply, columns, type)                                                                     \
     const struct quant_slab slab_##name##_avx512 = {.block = 32,                                                       \
                                                     .panel = PANEL,                                                    \
                                                     .from = SLAB_FROM_32,                                              \
@@ -107,13 +111,13 @@ INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, cons
                                                     .panel_block = (with_min) ? 44 : 40,                               \
                                                     .pack = packing,                                                   \
                                                     .fill = name##_fill,                                               \
-                                                    .multiply = name##_multiply};
+                                                    .multiply = multiplication};
 
-SLAB32(q8_0, QT_Q8_0, quant_pack_32, false)
-SLAB32(q4_0, QT_Q4_0, quant_pack_32, false)
-SLAB32(mxfp4, QT_MXFP4, quant_pack_32, false)
-SLAB32(q5_0, QT_Q5_0, quant_pack_32, false)
-SLAB32(iq4_nl, QT_IQ4_NL, quant_pack_32, false)
-SLAB32(q4_1, QT_Q4_1, quant_pack_32_sums, true)
-SLAB32(q5_1, QT_Q5_1, quant_pack_32_sums, true)
+    SLAB32(q8_0, QT_Q8_0, quant_pack_32, false, multiply_q8_0)
+        SLAB32(q4_0, QT_Q4_0, quant_pack_32, false, multiply_q4_0)
+            SLAB32(mxfp4, QT_MXFP4, quant_pack_32, false, multiply_q8_0)
+                SLAB32(q5_0, QT_Q5_0, quant_pack_32, false, multiply_q8_0)
+                    SLAB32(iq4_nl, QT_IQ4_NL, quant_pack_32, false, multiply_q8_0)
+                        SLAB32(q4_1, QT_Q4_1, quant_pack_32_sums, true, multiply_q4_1)
+                            SLAB32(q5_1, QT_Q5_1, quant_pack_32_sums, true, multiply_q4_1)
 #endif

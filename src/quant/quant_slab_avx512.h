@@ -7,7 +7,7 @@
 #define QUANT_QUANT_SLAB_AVX512_H
 #include "quant/quant_avx512.h"
 
-enum { HALVES = QUANT_SLAB / SLAB_ROWS, PANEL = 4 };
+enum { HALVES = QUANT_SLAB / SLAB_ROWS, PANEL = 8 };
 
 /* A value of a panel in all lanes. */
 INLINE __m512i spread512(const uint8_t *p)
@@ -22,16 +22,23 @@ INLINE __m512 spread_float(const uint8_t *p)
     return _mm512_castsi512_ps(spread512(p));
 }
 
-/* The chains of column c. */
-INLINE void acc_load(const float *acc, int c, bool first, __m512 v[HALVES])
+/* Starts the chains of n columns. */
+INLINE void acc_start(float *acc, int n)
 {
-    UNROLL for (int h = 0; h < HALVES; h++) v[h] =
-        first ? _mm512_setzero_ps() : _mm512_load_ps(acc + QUANT_SLAB * c + SLAB_ROWS * h);
+    for (int i = 0; i < HALVES * n; i++) _mm512_store_ps(acc + SLAB_ROWS * i, _mm512_setzero_ps());
 }
 
-INLINE void acc_store(float *acc, int c, const __m512 v[HALVES])
+/* The chain of half h of column c. It stays in memory between steps: the registers belong to the sums. */
+INLINE float *acc_at(float *acc, int c, int h)
 {
-    UNROLL for (int h = 0; h < HALVES; h++) _mm512_store_ps(acc + QUANT_SLAB * c + SLAB_ROWS * h, v[h]);
+    return acc + QUANT_SLAB * c + SLAB_ROWS * h;
+}
+
+INLINE void acc_scale(float *acc, int n, float factor)
+{
+    for (int i = 0; i < HALVES * n; i++)
+        _mm512_store_ps(acc + SLAB_ROWS * i,
+                        _mm512_mul_ps(_mm512_load_ps(acc + SLAB_ROWS * i), _mm512_set1_ps(factor)));
 }
 
 /* Fewest activation rows with which unpacking pays: with fewer the direct kernels are faster (Q8_0: 8 sessions of
@@ -39,15 +46,19 @@ INLINE void acc_store(float *acc, int c, const __m512 v[HALVES])
 enum { SLAB_FROM_32 = 9 };
 #define SLAB_FROM_256(t) ((t) == QT_Q2_K ? 4 : (t) == QT_Q4_K || (t) == QT_Q5_K || (t) == QT_Q6_K ? 6 : 3)
 
-/* Defines multiply of a type by the body for every number of columns. */
-#define QUANT_MULTIPLY(name, body, type)                                                                               \
-    static void name(int n_blocks, const uint8_t *slab, const uint8_t *panel, int n, int piece, float *acc)            \
+/* Defines multiply of a class of types by the body for every number of columns. */
+#define QUANT_MULTIPLY(name, body, class)                                                                              \
+    void name(int n_blocks, const uint8_t *slab, const uint8_t *panel, int n, int piece, float *acc)                   \
     {                                                                                                                  \
-        const bool first = piece & SLAB_FIRST, last = piece & SLAB_LAST;                                               \
-        if (n == 4) body(type, 4, n_blocks, slab, panel, first, last, acc);                                            \
-        if (n == 3) body(type, 3, n_blocks, slab, panel, first, last, acc);                                            \
-        if (n == 2) body(type, 2, n_blocks, slab, panel, first, last, acc);                                            \
-        if (n == 1) body(type, 1, n_blocks, slab, panel, first, last, acc);                                            \
+        if (piece & SLAB_FIRST) acc_start(acc, n);                                                                     \
+        if (n == 8) body(class, 8, n_blocks, slab, panel, acc);                                                        \
+        if (n == 7) body(class, 7, n_blocks, slab, panel, acc);                                                        \
+        if (n == 6) body(class, 6, n_blocks, slab, panel, acc);                                                        \
+        if (n == 5) body(class, 5, n_blocks, slab, panel, acc);                                                        \
+        if (n == 4) body(class, 4, n_blocks, slab, panel, acc);                                                        \
+        if (n == 3) body(class, 3, n_blocks, slab, panel, acc);                                                        \
+        if (n == 2) body(class, 2, n_blocks, slab, panel, acc);                                                        \
+        if (n == 1) body(class, 1, n_blocks, slab, panel, acc);                                                        \
     }
 
 extern const struct quant_slab slab_q8_0_avx512, slab_q4_0_avx512, slab_mxfp4_avx512, slab_q2_k_avx512,

@@ -115,24 +115,22 @@ static void check_slab(const struct problem *p, enum quant_isa isa, int n_rows, 
     const uint8_t *row[QUANT_SLAB], *x[MAX_COLS];
     for (int r = 0; r < QUANT_SLAB; r++) row[r] = p->w + (size_t)(r < n_rows ? r0 + r : MAX_ROWS - 1) * p->w_stride;
     for (int c = 0; c < n_cols; c++) x[c] = (const uint8_t *)p->x + (size_t)(c0 + c) * p->x_stride;
-    uint8_t *const panels = aligned((size_t)n_cols * (size_t)blocks * s->panel_block);
+    uint8_t *const panel = aligned((size_t)(s->panel * each) * s->panel_block);
     uint8_t *const slab = aligned((size_t)each * s->slab_block);
     float *const acc = aligned((size_t)n_cols * QUANT_SLAB * sizeof *acc);
-    const size_t col = (size_t)blocks * s->panel_block;
-    for (int c = 0; c < n_cols; c += s->panel)
-        s->pack(p->k, x + c, n_cols - c < s->panel ? n_cols - c : s->panel, panels + (size_t)c * col);
     for (int b = 0; b < blocks; b += each) {
         const int n = blocks - b < each ? blocks - b : each;
         s->fill(row, b, n, slab);
         for (int c = 0; c < n_cols; c += s->panel) {
             const int m = n_cols - c < s->panel ? n_cols - c : s->panel;
-            s->multiply(n, slab, panels + (size_t)c * col + (size_t)b * (size_t)m * s->panel_block, m,
-                        (b == 0 ? SLAB_FIRST : 0) | (b + n == blocks ? SLAB_LAST : 0), acc + c * QUANT_SLAB);
+            s->pack(p->k, x + c, m, b, n, panel);
+            s->multiply(n, slab, panel, m, (b == 0 ? SLAB_FIRST : 0) | (b + n == blocks ? SLAB_LAST : 0),
+                        acc + c * QUANT_SLAB);
         }
     }
     for (int c = 0; c < n_cols; c++)
         assert_memory_equal(acc + c * QUANT_SLAB, p->want + (c0 + c) * MAX_ROWS + r0, (size_t)n_rows * sizeof *acc);
-    free(panels);
+    free(panel);
     free(slab);
     free(acc);
 }

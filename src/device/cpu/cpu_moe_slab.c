@@ -1,7 +1,8 @@
 /* The expert layer with many rows. Experts with a few of them multiply these one by one, as they lie; the others, and
  * the shared expert, get panels and unpack each of their weight rows once (cpu_slab.h):
  *   1. activations of every expert's rows are copied, or packed, side by side;
- *   2. tasks (expert, QUANT_SLAB values of F): gate and up for all rows of the expert, SwiGLU, route weight -> mid;
+ *   2. tasks (expert, a few QUANT_SLAB values of F): gate and up for all rows of the expert, SwiGLU, route weight ->
+ * mid;
  *   3. mid is quantised and packed for the down matrix;
  *   4. tasks (a few QUANT_SLAB values of D): down for experts in ascending id, added up in sums of all rows that lie
  * together, because rows of the output are a multiple of 4 KiB apart and share few sets of a cache. */
@@ -12,7 +13,7 @@
 
 enum {
     MANY = 5,                 /* rows of a step */
-    COLS = 10 * QUANT_PANELS, /* rows whose products lie in scratch at a time */
+    COLS = 20 * QUANT_PANELS, /* rows whose products lie in scratch at a time */
     DOWN_SLABS = 2 /* most slabs of a down task: the panels of all experts, too many for a cache, pass by once */
 };
 
@@ -47,13 +48,7 @@ void moe_slabs_carve(struct carve *c, struct moe_job *j, enum quant_isa isa)
     j->shared_mid_x = take(c, isa, &a->shared_down->v, a->n);
 }
 
-static size_t slab_bytes(enum quant_isa isa, const struct tensor_view *w)
-{
-    const struct quant_slab *const s = quant_slab(isa, w->type);
-    return s ? cpu_slab_bytes(s, w->ne[0]) : 0;
-}
-
-/* Thread scratch: a slab, products of one or two matrices, sums of a task's values of all rows; or rows of a panel. */
+/* Thread scratch: a piece of a slab, products, sums of a task's values of all rows; or rows of a panel. */
 size_t moe_slabs_thread_bytes(const struct moe_job *j, enum quant_isa isa)
 {
     const struct moe_args *a = j->a;
@@ -64,13 +59,11 @@ size_t moe_slabs_thread_bytes(const struct moe_job *j, enum quant_isa isa)
                                            a->shared_gate ? &a->shared_gate->v : &l->gate,
                                            a->shared_gate ? &a->shared_up->v : &l->up,
                                            a->shared_gate ? &a->shared_down->v : &l->down};
-    size_t slab = 0, row = 0;
-    for (size_t i = 0; i < sizeof w / sizeof w[0]; i++) {
-        slab = (size_t)max_i64((int64_t)slab, (int64_t)slab_bytes(isa, w[i]));
+    size_t row = 0;
+    for (size_t i = 0; i < sizeof w / sizeof w[0]; i++)
         row = (size_t)max_i64((int64_t)row, (int64_t)act_row_bytes(act_of(w[i]), w[i]->ne[0]));
-    }
-    const size_t sums = (2 * COLS + DOWN_SLABS * (size_t)a->n) * QUANT_SLAB * sizeof(float);
-    return (size_t)max_i64((int64_t)(slab + sums), (int64_t)(QUANT_PANEL_MOST * row));
+    const size_t sums = (CPU_SLABS * COLS + DOWN_SLABS * (size_t)a->n) * QUANT_SLAB * sizeof(float);
+    return (size_t)max_i64((int64_t)(CPU_SLAB_MOST + sums), (int64_t)(QUANT_PANEL_MOST * row));
 }
 
 /* The place of n activations from the first on: in panels if they are enough. */
@@ -88,7 +81,6 @@ void moe_slabs_plan(struct moe_job *j)
     const struct moe_args *a = j->a;
     const struct expert_layer *l = experts_layer(a->experts, a->layer);
     const int64_t slabs = (j->D + QUANT_SLAB - 1) / QUANT_SLAB, want = 4 * cpu_of(j->s)->n_threads;
-    j->up_step = QUANT_SLAB;
     j->down_step = QUANT_SLAB * (int)max_i64(1, min_i64(DOWN_SLABS, slabs / want));
     for (int i = 0; i < j->n_batches; i++) {
         struct batch *b = &j->batch[i];
@@ -107,11 +99,20 @@ void moe_slabs_plan(struct moe_job *j)
 
 /* ---------------------------------------------------------------- activations */
 
-/* Rows [c, c + n) of a batch, quantised at x, go where the batch has them. */
-static void put_rows(const struct act_rows *to, const struct tensor_view *w, int c, const uint8_t *const *x, int n)
+/* Panels of the rows from c0 on, a multiple of COLS, that are multiplied at a time; of `all` rows. */
+static struct cpu_panels panels_at(const struct act_rows *x, const struct tensor_view *w, int c0, int all)
+{
+    return (struct cpu_panels){
+        .s = x->slab, .k = w->ne[0], .n = (int)min_i64(COLS, all - c0), .p = x->p + (size_t)c0 * x->stride};
+}
+
+/* Rows [c, c + n) of `all` of a batch, quantised at x, go where the batch has them. */
+static void put_rows(const struct act_rows *to, const struct tensor_view *w, int all, int c, const uint8_t *const *x,
+                     int n)
 {
     if (to->slab) {
-        to->slab->pack((int)w->ne[0], x, n, to->p + (size_t)c * to->stride);
+        const struct cpu_panels p = panels_at(to, w, c / COLS * COLS, all);
+        cpu_panels_put(&p, c % COLS, x, n);
         return;
     }
     for (int i = 0; i < n; i++) memcpy(to->p + (size_t)(c + i) * to->stride, x[i], to->stride);
@@ -132,7 +133,7 @@ static void gather_panels(const struct moe_job *j, const struct batch *b, const 
     for (int n; c < end; c += n) {
         n = (int)min_i64(panel_rows(to), end - c);
         for (int i = 0; i < n; i++) x[i] = from->p + (size_t)(b->row ? b->row[c + i] : c + i) * from->stride;
-        put_rows(to, w, c, x, n);
+        put_rows(to, w, b->n, c, x, n);
     }
 }
 
@@ -149,7 +150,7 @@ static void quantise_panels(const struct moe_job *j, const struct batch *b, int 
             act_quantise(act_of(w), b->mid + (int64_t)(c + i) * w->ne[0], w->ne[0], row);
             x[i] = row;
         }
-        put_rows(&b->mid_x, w, c, x, n);
+        put_rows(&b->mid_x, w, b->n, c, x, n);
     }
 }
 
@@ -188,52 +189,62 @@ static void run_panels(struct moe_job *j, bool mid, int64_t values)
 
 /* ---------------------------------------------------------------- products */
 
-/* acc[m][QUANT_SLAB]: rows [r0, r0 + n) of a matrix times m activations from c0 on, a multiple of QUANT_PANELS. */
-static void products(const struct moe_job *j, const struct tensor_view *w, const struct act_rows *x, int c0, int m,
-                     int r0, int n, struct cpu_ahead ahead, uint8_t *slab, float *acc)
+/* acc[slab][m][QUANT_SLAB]: slabs times the m activations of a batch from c0 on, a multiple of COLS. */
+static void products(const struct moe_job *j, const struct cpu_slabs *w, const struct act_rows *x, int c0, int m,
+                     const struct cpu_slabs *next, uint8_t *scratch, float *acc)
 {
-    const uint8_t *const from = x->p + (size_t)c0 * x->stride;
     if (x->slab) {
-        cpu_slab_run(x->slab, w, r0, n, (struct cpu_panels){.p = from, .column_bytes = x->stride}, m, ahead, slab, acc);
+        const struct cpu_panels p = panels_at(x, w->rows[0].w, c0, c0 + m);
+        cpu_slabs_run(w, &p, next, scratch, acc);
         return;
     }
-    const struct cpu_tile q = {.tile = quant_tile(cpu_of(j->s)->isa, w->type),
-                               .w = w,
-                               .n_cols = m,
-                               .out = acc,
-                               .x = from,
-                               .x_stride = x->stride,
-                               .out_stride = QUANT_SLAB};
-    cpu_tile_run(&q, r0, n);
+    for (int i = 0; i < w->n; i++, acc += m * QUANT_SLAB) {
+        const struct cpu_tile q = {.tile = quant_tile(cpu_of(j->s)->isa, w->rows[i].w->type),
+                                   .w = w->rows[i].w,
+                                   .n_cols = m,
+                                   .out = acc,
+                                   .x = x->p + (size_t)c0 * x->stride,
+                                   .x_stride = x->stride,
+                                   .out_stride = QUANT_SLAB};
+        cpu_tile_run(&q, w->rows[i].r0, w->rows[i].n);
+    }
+}
+/* Slabs of gate, and of up, that a task takes. The shared expert's panels are too many for a cache: they pass by less
+ * often then. */
+static int up_slabs_of(const struct batch *b)
+{
+    return b->row ? 1 : CPU_SLABS / 2;
 }
 
 /* Pieces of thread scratch. */
 struct sums {
-    float *gate, *up, *all;
+    float *products, *all;
     uint8_t *slab;
 };
 
 static struct sums sums_of(const struct moe_job *j, int thread)
 {
-    struct sums s = {.gate = cpu_scratch_of(j->s, thread)};
-    s.up = s.gate + COLS * QUANT_SLAB;
-    s.all = s.up + COLS * QUANT_SLAB;
+    struct sums s = {.products = cpu_scratch_of(j->s, thread)};
+    s.all = s.products + CPU_SLABS * COLS * QUANT_SLAB;
     s.slab = (uint8_t *)(s.all + DOWN_SLABS * (size_t)j->a->n * QUANT_SLAB);
     return s;
 }
 
-/* Rows r0.. of a matrix. */
-static struct cpu_ahead rows_ahead(const struct tensor_view *w, int64_t r0)
+/* Gate and up share activations. */
+static bool one_input(const struct batch *b)
 {
-    return (struct cpu_ahead){.w = r0 < w->ne[1] ? w : NULL, .r0 = r0, .n = min_i64(QUANT_SLAB, w->ne[1] - r0)};
+    return b->gate_x.p == b->up_x.p;
 }
 
-/* Gate rows of a task, of batch i or a later one. */
-static struct cpu_ahead gate_ahead(const struct moe_job *j, int i, int task)
+/* Weight rows of an up task, of batch i or a later one: all, or those of gate. */
+static struct cpu_slabs up_slabs(const struct moe_job *j, int i, int task)
 {
-    if (task >= j->task0[j->n_batches]) return (struct cpu_ahead){0};
+    if (task >= j->task0[j->n_batches]) return (struct cpu_slabs){0};
     while (task >= j->task0[i + 1]) i++;
-    return rows_ahead(&j->batch[i].e.gate, (int64_t)(task - j->task0[i]) * QUANT_SLAB);
+    const struct batch *b = &j->batch[i];
+    const int64_t r0 = (int64_t)(task - j->task0[i]) * up_slabs_of(b) * QUANT_SLAB;
+    return cpu_slabs_of(b->gate_x.slab, &b->e.gate, one_input(b) ? &b->e.up : NULL, r0, b->e.gate.ne[1],
+                        up_slabs_of(b));
 }
 
 static void up_task(void *arg, int task, int thread)
@@ -244,31 +255,47 @@ static void up_task(void *arg, int task, int thread)
     while (task >= j->task0[i + 1]) i++;
     const struct batch *b = &j->batch[i];
     const int64_t F = b->e.gate.ne[1], padded = b->e.down.ne[0];
-    const int r0 = (task - j->task0[i]) * QUANT_SLAB, n = (int)min_i64(QUANT_SLAB, F - r0);
-    const struct cpu_ahead next = gate_ahead(j, i, task + cpu_of(j->s)->n_threads);
+    const struct cpu_slabs gate = up_slabs(j, i, task), next = up_slabs(j, i, task + cpu_of(j->s)->n_threads);
+    const int64_t r0 = gate.rows[0].r0;
+    const struct cpu_slabs up = cpu_slabs_of(b->up_x.slab, &b->e.up, NULL, r0, F, up_slabs_of(b));
+    const int step = one_input(b) ? 2 : 1;
     for (int c = 0; c < b->n && r0 == 0 && padded > F; c++)
         memset(b->mid + c * padded + F, 0, (size_t)(padded - F) * sizeof(float));
     for (int c0 = 0; c0 < b->n; c0 += COLS) {
         const int m = (int)min_i64(COLS, b->n - c0);
-        products(j, &b->e.gate, &b->gate_x, c0, m, r0, n, rows_ahead(&b->e.up, r0), s.slab, s.gate);
-        products(j, &b->e.up, &b->up_x, c0, m, r0, n, next, s.slab, s.up);
+        const size_t part = (size_t)m * QUANT_SLAB, second = step == 2 ? part : up.n * part;
+        products(j, &gate, &b->gate_x, c0, m, step == 2 ? &next : &up, s.slab, s.products);
+        if (step == 1) products(j, &up, &b->up_x, c0, m, &next, s.slab, s.products + second);
         for (int c = 0; c < m; c++)
-            cpu_of(j->s)->k->swiglu(n, s.gate + c * QUANT_SLAB, s.up + c * QUANT_SLAB, b->clamp,
-                                    b->weight ? b->weight[c0 + c] : 1, b->mid + (c0 + c) * padded + r0);
+            for (int k = 0; k < up.n; k++) {
+                const float *const g = s.products + step * k * part + c * QUANT_SLAB;
+                cpu_of(j->s)->k->swiglu(up.rows[k].n, g, g + second, b->clamp, b->weight ? b->weight[c0 + c] : 1,
+                                        b->mid + (c0 + c) * padded + up.rows[k].r0);
+            }
     }
 }
 
-/* Adds the products of rows r0.. of a batch's down matrix to the sums of the rows. */
-static void add_down(const struct moe_job *j, int i, int r0, const struct sums *s, float *all)
+/* Weight rows of a down task of a batch. */
+static struct cpu_slabs down_slabs(const struct moe_job *j, int i, int task)
+{
+    if (i == j->n_batches) return (struct cpu_slabs){0};
+    const struct batch *b = &j->batch[i];
+    const int64_t r0 = (int64_t)task * j->down_step;
+    return cpu_slabs_of(b->mid_x.slab, &b->e.down, NULL, r0, min_i64(r0 + j->down_step, j->D), DOWN_SLABS);
+}
+
+/* Adds a task's products of a batch to the sums of the rows. */
+static void add_down(const struct moe_job *j, int i, int task, const struct sums *s)
 {
     const struct batch *b = &j->batch[i];
-    const int n = (int)min_i64(QUANT_SLAB, j->D - r0);
-    const struct cpu_ahead next = i + 1 < j->n_batches ? rows_ahead(&b[1].e.down, r0) : (struct cpu_ahead){0};
+    const struct cpu_slabs w = down_slabs(j, i, task), next = down_slabs(j, i + 1, task);
     for (int c0 = 0; c0 < b->n; c0 += COLS) {
         const int m = (int)min_i64(COLS, b->n - c0);
-        products(j, &b->e.down, &b->mid_x, c0, m, r0, n, next, s->slab, s->gate);
-        for (int c = 0; c < m; c++)
-            cpu_of(j->s)->k->add(n, s->gate + c * QUANT_SLAB, all + (b->row ? b->row[c0 + c] : c0 + c) * QUANT_SLAB);
+        products(j, &w, &b->mid_x, c0, m, &next, s->slab, s->products);
+        for (int k = 0; k < w.n; k++)
+            for (int c = 0; c < m; c++)
+                cpu_of(j->s)->k->add(w.rows[k].n, s->products + (k * m + c) * QUANT_SLAB,
+                                     s->all + (k * j->a->n + (b->row ? b->row[c0 + c] : c0 + c)) * QUANT_SLAB);
     }
 }
 
@@ -276,23 +303,23 @@ static void down_task(void *arg, int task, int thread)
 {
     const struct moe_job *j = arg;
     const struct sums s = sums_of(j, thread);
-    const int r0 = task * j->down_step, end = (int)min_i64(r0 + j->down_step, j->D);
-    const size_t part = (size_t)j->a->n * QUANT_SLAB; /* sums of a slab */
-    memset(s.all, 0, DOWN_SLABS * part * sizeof(float));
-    for (int i = 0; i < j->n_batches; i++)
-        for (int r = r0; r < end; r += QUANT_SLAB) add_down(j, i, r, &s, s.all + (size_t)(r - r0) / QUANT_SLAB * part);
-    for (int r = r0; r < end; r += QUANT_SLAB)
-        for (int i = 0; i < j->a->n; i++)
-            memcpy(buf_floats(j->a->out, i) + r, s.all + (size_t)(r - r0) / QUANT_SLAB * part + i * QUANT_SLAB,
-                   (size_t)min_i64(QUANT_SLAB, end - r) * sizeof(float));
+    memset(s.all, 0, DOWN_SLABS * (size_t)j->a->n * QUANT_SLAB * sizeof(float));
+    for (int i = 0; i < j->n_batches; i++) add_down(j, i, task, &s);
+    const struct cpu_slabs w = down_slabs(j, 0, task);
+    for (int c = 0; c < j->a->n; c++)
+        for (int k = 0; k < w.n; k++)
+            memcpy(buf_floats(j->a->out, c) + w.rows[k].r0, s.all + (k * j->a->n + c) * QUANT_SLAB,
+                   (size_t)w.rows[k].n * sizeof(float));
 }
 
 void moe_slabs_up(struct moe_job *j)
 {
     run_panels(j, false, j->D);
     j->task0[0] = 0;
-    for (int i = 0; i < j->n_batches; i++)
-        j->task0[i + 1] = j->task0[i] + (int)((j->batch[i].e.gate.ne[1] + QUANT_SLAB - 1) / QUANT_SLAB);
+    for (int i = 0; i < j->n_batches; i++) {
+        const int rows = up_slabs_of(&j->batch[i]) * QUANT_SLAB;
+        j->task0[i + 1] = j->task0[i] + (int)((j->batch[i].e.gate.ne[1] + rows - 1) / rows);
+    }
     cpu_tasks(j->s, up_task, j, j->task0[j->n_batches]);
 }
 

@@ -1,48 +1,117 @@
-/* Slabs cut to the second-level cache: see cpu_slab.h. */
+/* Slabs cut to the first-level cache: see cpu_slab.h. */
 #include "device/cpu/cpu_slab.h"
+#include <assert.h>
 
 size_t cpu_column_bytes(const struct quant_slab *s, int64_t k)
 {
     return (size_t)(k / s->block) * s->panel_block;
 }
 
-/* Blocks of a piece. */
+/* Blocks of a piece. Slabs of small blocks unpack two at a time. */
 static int piece_blocks(const struct quant_slab *s, int64_t k)
 {
-    return (int)min_i64(k / s->block, max_i64(1, (int64_t)(CPU_SLAB_MOST / s->slab_block)));
+    assert(s->slab_block <= CPU_SLAB_MOST);
+    const int64_t blocks = k / s->block, most = max_i64(1, (int64_t)(CPU_SLAB_MOST / s->slab_block));
+    const int64_t pieces = (blocks + most - 1) / most, each = (blocks + pieces - 1) / pieces;
+    return (int)(each % 2 && each < most ? each + 1 : each);
 }
 
-size_t cpu_slab_bytes(const struct quant_slab *s, int64_t k)
+/* Where rows c.. of a piece of m blocks from block b on lie. */
+static uint8_t *panel_at(const struct cpu_panels *x, int b, int m, int c)
 {
-    return (size_t)piece_blocks(s, k) * s->slab_block;
+    return x->p + ((size_t)b * (size_t)x->n + (size_t)c * (size_t)m) * x->s->panel_block;
 }
 
-/* Asks for piece i of `of` equal ones of what is ahead. */
-static void fetch_ahead(const struct cpu_ahead *a, int i, int of)
+void cpu_panels_put(const struct cpu_panels *to, int c, const uint8_t *const *x, int n)
 {
-    if (!a->w) return;
-    const size_t bytes = (size_t)a->n * a->w->stride[1], from = bytes * (size_t)i / (size_t)of;
-    const uint8_t *const p = view_row(a->w, a->r0);
-    for (size_t at = from & ~(size_t)63; at < bytes * (size_t)(i + 1) / (size_t)of; at += 64)
-        __builtin_prefetch((const void *)((uintptr_t)p + at), 0, 2);
-}
-
-void cpu_slab_run(const struct quant_slab *s, const struct tensor_view *w, int64_t r0, int n, struct cpu_panels x,
-                  int n_cols, struct cpu_ahead ahead, uint8_t *slab, float *acc)
-{
-    const int blocks = (int)(w->ne[0] / s->block), each = piece_blocks(s, w->ne[0]);
-    const uint8_t *row[QUANT_SLAB];
-    for (int i = 0; i < QUANT_SLAB; i++) row[i] = view_row(w, r0 + min_i64(i, n - 1));
+    const int blocks = (int)(to->k / to->s->block), each = piece_blocks(to->s, to->k);
     for (int b = 0; b < blocks; b += each) {
         const int m = (int)min_i64(each, blocks - b);
-        const int piece = (b == 0 ? SLAB_FIRST : 0) | (b + m == blocks ? SLAB_LAST : 0);
-        s->fill(row, b, m, slab);
-        if (b > 0) ahead.w = NULL;
-        for (int c = 0; c < n_cols; c += s->panel) {
-            const int cols = (int)min_i64(s->panel, n_cols - c);
-            const uint8_t *const panel = x.p + (size_t)c * x.column_bytes + (size_t)(b * cols) * s->panel_block;
-            fetch_ahead(&ahead, c / s->panel, (n_cols + s->panel - 1) / s->panel);
-            s->multiply(m, slab, panel, cols, piece, acc + (size_t)c * QUANT_SLAB);
+        to->s->pack((int)to->k, x, n, b, m, panel_at(to, b, m, c));
+    }
+}
+
+struct cpu_slabs cpu_slabs_of(const struct quant_slab *s, const struct tensor_view *w, const struct tensor_view *second,
+                              int64_t r0, int64_t end, int n)
+{
+    struct cpu_slabs m = {.s = s};
+    for (; n > 0 && r0 < end; n--, r0 += QUANT_SLAB) {
+        struct cpu_rows rows = {.w = w, .r0 = r0, .n = (int)min_i64(QUANT_SLAB, end - r0)};
+        m.rows[m.n++] = rows;
+        rows.w = second;
+        if (second) m.rows[m.n++] = rows;
+    }
+    return m;
+}
+
+/* The rows of a slab; the last one stands in for those that it does not have. */
+static void row_pointers(const struct cpu_rows *rows, const uint8_t *row[QUANT_SLAB])
+{
+    const struct tensor_view *const w = rows->w;
+    int64_t left = 0; /* rows of the matrix */
+    for (int r = 0; r < rows->n; r++, left--) {
+        if (!left) left = w->ne[1] - (rows->r0 + r) % w->ne[1];
+        row[r] = !r || left == w->ne[1] ? view_row(w, rows->r0 + r) : row[r - 1] + w->stride[1];
+    }
+    for (int r = rows->n; r < QUANT_SLAB; r++) row[r] = row[rows->n - 1];
+}
+
+/* A task's weights in the order in which they are unpacked: pieces, of each all slabs. */
+struct walk {
+    const struct cpu_slabs *w;
+    int blocks, each, fills;
+    size_t block_bytes;
+    const uint8_t *row[CPU_SLABS][QUANT_SLAB];
+};
+
+static void walk_start(struct walk *v, const struct cpu_slabs *w)
+{
+    v->w = w;
+    v->fills = 0;
+    if (!w->s || !w->n) return;
+    const struct tensor_view *const m = w->rows[0].w;
+    v->blocks = (int)(m->ne[0] / w->s->block);
+    v->each = piece_blocks(w->s, m->ne[0]);
+    v->fills = (v->blocks + v->each - 1) / v->each * w->n;
+    v->block_bytes = quant_row_bytes(m->type, m->ne[0]) / (size_t)v->blocks;
+    for (int i = 0; i < w->n; i++) row_pointers(&w->rows[i], v->row[i]);
+}
+
+/* Asks for the bytes that unpacking number `fill` reads: cut i of `of`. */
+static void fetch(const struct walk *v, int fill, int i, int of)
+{
+    if (fill >= v->fills) return;
+    const int n = v->w->rows[fill % v->w->n].n;
+    const size_t from = (size_t)(fill / v->w->n * v->each) * v->block_bytes, bytes = (size_t)v->each * v->block_bytes;
+    for (int r = n * i / of; r < n * (i + 1) / of; r++) {
+        const uintptr_t row = (uintptr_t)v->row[fill % v->w->n][r] + from;
+        for (uintptr_t at = row & ~(uintptr_t)63; at < row + bytes; at += 64)
+            __builtin_prefetch((const void *)at, 0, 2);
+    }
+}
+
+/* Activation rows times pieces between asking for weights and unpacking them. */
+enum { AHEAD = 64 };
+
+void cpu_slabs_run(const struct cpu_slabs *w, const struct cpu_panels *x, const struct cpu_slabs *next,
+                   uint8_t *scratch, float *acc)
+{
+    const struct quant_slab *const s = w->s;
+    struct walk now, then;
+    walk_start(&now, w);
+    walk_start(&then, next);
+    const int ahead = (AHEAD + x->n - 1) / x->n, panels = (x->n + s->panel - 1) / s->panel;
+    for (int f = 0; f < now.fills; f++) {
+        const int i = f % w->n, b = f / w->n * now.each, m = (int)min_i64(now.each, now.blocks - b);
+        const int piece = (b == 0 ? SLAB_FIRST : 0) | (b + m == now.blocks ? SLAB_LAST : 0);
+        s->fill(now.row[i], b, m, scratch);
+        for (int p = 0; p < panels; p++) {
+            const int c = p * s->panel, cols = (int)min_i64(s->panel, x->n - c);
+            if (f + ahead < now.fills)
+                fetch(&now, f + ahead, p, panels);
+            else
+                fetch(&then, f + ahead - now.fills, p, panels);
+            s->multiply(m, scratch, panel_at(x, b, m, c), cols, piece, acc + (size_t)(i * x->n + c) * QUANT_SLAB);
         }
     }
 }
