@@ -76,36 +76,48 @@ INLINE __m256 add_step(enum qtype t, __m256 acc, __m256i sum, struct scales s, c
                 has_min(t) ? row_sum(x, k)[b] : 0);
 }
 
+/* Step b and, if there are two, the next one. */
+INLINE void steps_direct(enum qtype t, int C, bool two, int k, int b, const uint8_t *const row[ROWS],
+                         const uint8_t *const col[DIRECT_COLS], __m256 sub[8], __m256 acc[DIRECT_COLS])
+{
+    const size_t at = block_at(t, b), next = two && t != QT_IQ4_XS ? block_bytes(t) : 0;
+    const size_t bytes = t == QT_Q8_0 || t == QT_IQ4_XS ? 64 : 2 * block_bytes(t);
+    const uint8_t *here[ROWS];
+    __m512i w[ROWS];
+    UNROLL for (int r = 0; r < ROWS; r++)
+    {
+        here[r] = row[r] + at;
+        __asm__("" : "+r"(here[r])); /* all of a row from one register: there are few */
+    }
+    if (t == QT_IQ4_XS && b % 8 == 0) iq4_xs_scales(row, at, sub);
+    UNROLL for (int r = 0; r < ROWS; r++)
+    {
+        ask_ahead(here[r], t == QT_IQ4_XS ? (size_t)(16 * (b % 8)) : 0, bytes);
+        w[r] = unsigned_codes(t, here[r], here[r] + next, b);
+    }
+    const struct scales d0 = scales_of_rows(t, here, 0, sub, b), d1 = scales_of_rows(t, here, next, sub, b + 1);
+    UNROLL for (int c = 0; c < C; c++)
+    {
+        const __m512i a = load512(col[c] + 32 * b); /* of a single last block: and what follows */
+        __m512i v[ROWS];
+        __m256i s0, s1;
+        UNROLL for (int r = 0; r < ROWS; r++) v[r] = _mm512_dpbusd_epi32(_mm512_setzero_si512(), w[r], a);
+        half_sums(v, &s0, &s1);
+        acc[c] = add_step(t, acc[c], s0, d0, col[c], k, b);
+        if (two) acc[c] = add_step(t, acc[c], s1, d1, col[c], k, b + 1);
+    }
+}
+
 INLINE void rows_direct(enum qtype t, int C, int k, const uint8_t *const row[ROWS], const uint8_t *x, size_t x_stride,
                         __m256 acc[DIRECT_COLS])
 {
     const uint8_t *col[DIRECT_COLS];
     __m256 sub[8];
+    const int n = k / 32;
     row_pointers(x, x_stride, 0, C, C, col);
     UNROLL for (int c = 0; c < C; c++) acc[c] = _mm256_setzero_ps();
-    for (int b = 0; b < k / 32; b += 2) {
-        const size_t at = block_at(t, b), second = b + 1 < k / 32 ? block_at(t, b + 1) : at;
-        const size_t bytes = t == QT_Q8_0 || t == QT_IQ4_XS ? 64 : 2 * block_bytes(t);
-        const bool two = b + 1 < k / 32;
-        __m512i w[ROWS];
-        if (t == QT_IQ4_XS && b % 8 == 0) iq4_xs_scales(row, at, sub);
-        UNROLL for (int r = 0; r < ROWS; r++)
-        {
-            ask_ahead(row[r], t == QT_IQ4_XS ? at + (size_t)(16 * (b % 8)) : at, bytes);
-            w[r] = unsigned_codes(t, row[r] + at, row[r] + second, b);
-        }
-        const struct scales d0 = scales_of_rows(t, row, at, sub, b), d1 = scales_of_rows(t, row, second, sub, b + 1);
-        UNROLL for (int c = 0; c < C; c++)
-        {
-            const __m512i a = load512(col[c] + 32 * b); /* of a single last block: and what follows */
-            __m512i v[ROWS];
-            __m256i s0, s1;
-            UNROLL for (int r = 0; r < ROWS; r++) v[r] = _mm512_dpbusd_epi32(_mm512_setzero_si512(), w[r], a);
-            half_sums(v, &s0, &s1);
-            acc[c] = add_step(t, acc[c], s0, d0, col[c], k, b);
-            if (two) acc[c] = add_step(t, acc[c], s1, d1, col[c], k, b + 1);
-        }
-    }
+    for (int b = 0; b + 1 < n; b += 2) steps_direct(t, C, true, k, b, row, col, sub, acc);
+    if (n % 2) steps_direct(t, C, false, k, n - 1, row, col, sub, acc);
 }
 
 QUANT_TILE_DIRECT(tile_q8_0_avx512, QT_Q8_0)
