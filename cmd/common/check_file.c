@@ -21,7 +21,7 @@ static void advise(struct check *c)
     if (c->why_not.code != ERR_MODEL || !c->model || !canonical_dialect(c->model)) return;
     const struct err why = c->why_not;
     err_clear(&c->why_not);
-    err_set(&c->why_not, why.code, "%s; get another file of %s: those of %s run", why.msg, canonical_title(c->model),
+    err_set(&c->why_not, why.code, "%s; get another file of %s, in %s", why.msg, canonical_title(c->model),
             canonical_publishers(c->model));
 }
 

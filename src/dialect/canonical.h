@@ -45,7 +45,7 @@ void canonical_close(struct canonical *c);
 bool canonical_is_known(const struct canonical *c);
 enum canonical_family canonical_family(const struct canonical *c);
 const char *canonical_title(const struct canonical *c); /* "DeepSeek V4 Flash", or the family's name */
-/* Who publishes files of the family that run, to be named where this one does not. */
+/* Forms of the family's files that run, and who publishes them: to be named where this one does not. */
 const char *canonical_publishers(const struct canonical *c);
 const char *
 canonical_dialect(const struct canonical *c);          /* "ds4", "llama.cpp", ...; NULL: refused before it was clear */

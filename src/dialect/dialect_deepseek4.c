@@ -376,7 +376,7 @@ static int validate(const struct canonical *c, const struct canonical_options *o
 const struct family_table dialect_deepseek4 = {
     .id = CANONICAL_DEEPSEEK4,
     .name = "DeepSeek V4",
-    .publishers = "unsloth, bartowski, ggml-org, AtomicChat (llama.cpp's form) and antirez (ds4's)",
+    .publishers = "llama.cpp's form (unsloth, bartowski, ggml-org, AtomicChat) or ds4's (antirez)",
     .short_name = "deepseek4",
     .prefix = {"deepseek4", "deepseek-v4", "deepseek-v4-flash"},
     .published = {{"DeepSeek V4 Flash", 4096, 43}, {"DeepSeek V4 PRO", 7168, 61}},

@@ -113,7 +113,7 @@ struct published_shape {
 struct family_table {
     enum canonical_family id;
     const char *name;       /* "DeepSeek V4" */
-    const char *publishers; /* of files that run */
+    const char *publishers; /* forms of files that run, and who publishes them */
     const char *short_name; /* "deepseek4" */
     const char *prefix[4];  /* of keys, after the file's own architecture */
     struct published_shape published[2];

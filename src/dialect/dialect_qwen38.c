@@ -435,7 +435,7 @@ static int validate(const struct canonical *c, const struct canonical_options *o
 const struct family_table dialect_qwen38 = {
     .id = CANONICAL_QWEN38,
     .name = "Qwen3.8 Flash Next",
-    .publishers = "unsloth, ggml-org, ISTA-DASLab (llama.cpp's form) and ivanfioravanti (ds4's)",
+    .publishers = "llama.cpp's form (unsloth, ggml-org, ISTA-DASLab) or ds4's (ivanfioravanti)",
     .short_name = "qwen4exp",
     .prefix = {"qwen4exp", "qwen4-exp", "qwen4_exp"},
     .published = {{"Qwen3.8 Flash Next", 2560, 48}},

@@ -26,8 +26,8 @@
 #define CHECK    TEST_BUILD "/ds4-gguf check "
 /* What the last line ends with where the model is known and the file is not what it should be. */
 #define INSTEAD                                                                                                        \
-    "; get another file of DeepSeek V4: those of unsloth, bartowski, ggml-org, AtomicChat (llama.cpp's form) and "     \
-    "antirez (ds4's) run"
+    "; get another file of DeepSeek V4, in llama.cpp's form (unsloth, bartowski, ggml-org, AtomicChat) or ds4's "      \
+    "(antirez)"
 
 enum { PATH_BYTES = TEMP_PATH + 40 };
 static char folder[TEMP_PATH], base[PATH_BYTES], qwen[PATH_BYTES], file[PATH_BYTES];

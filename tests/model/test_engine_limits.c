@@ -348,7 +348,8 @@ static void fill(ds4_engine *g, ds4_session **s, int n, int ctx)
  * the experts that belong to other tokens and choices. */
 static void test_active_weights(void **state)
 {
-    static const int bits[KIT_MODEL_COUNT] = {[KIT_F16] = 16, [KIT_Q8] = 8, [KIT_Q2] = 2, [KIT_QWEN] = 4};
+    static const int bits[KIT_MODEL_COUNT] = {
+        [KIT_F16] = 16, [KIT_Q8] = 8, [KIT_Q2] = 2, [KIT_NINE] = 3, [KIT_QWEN] = 4};
     const struct synth_shape s = synth_tiny();
     const uint64_t V = (uint64_t)s.V, K = (uint64_t)s.K, L = (uint64_t)s.L, others = (uint64_t)(s.E - s.K);
     const uint64_t row = 64 / 32 * 34; /* Q8_0, D = F = 64 */
