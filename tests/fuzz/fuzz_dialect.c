@@ -118,11 +118,30 @@ static void open_engine(int n_paths)
     ds4_engine_close(rc ? NULL : g);
 }
 
+/* Everything that is wrong with it is looked for: the same verdict, and what it is refused for is among the notes. */
+static void look_at_all(int n_paths, bool good)
+{
+    const struct canonical_options o = {.look = true, .scanned = true, .refused_too = true};
+    struct canonical *c;
+    struct err e = {0};
+    const char *text;
+    const int rc = canonical_open(paths, n_paths, &o, &c, &e);
+    require(!good || rc == 0);
+    if (rc) check_refusal(rc, e.code, e.msg);
+    for (int k = 0; c && k < NOTE_COUNT; k++)
+        for (int i = 0; (text = canonical_note(c, (enum canonical_note)k, i, NULL)); i++) require(!strchr(text, '\n'));
+    if (c && rc && canonical_is_known(c) && canonical_dialect(c))
+        require(canonical_note(c, NOTE_PROBLEM, 0, NULL) != NULL);
+    canonical_close(c);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     if (!folder[0]) temp_folder(folder);
     const int n_paths = write_files(data, n);
-    if (is_canonical(n_paths, n & 1)) open_engine(n_paths);
+    const bool good = is_canonical(n_paths, n & 1);
+    if (good) open_engine(n_paths);
+    look_at_all(n_paths, good);
     for (int i = 0; i < 2; i++) unlink(path[i]);
     return 0;
 }
