@@ -14,7 +14,8 @@
 quant_tile_fn tile_f32_avx2, tile_f16_avx2, tile_bf16_avx2, tile_q8_0_avx2, tile_q4_0_avx2, tile_mxfp4_avx2,
     tile_q2_k_avx2, tile_q4_k_avx2, tile_q5_k_avx2, tile_q6_k_avx2, tile_iq2_xxs_avx2, tile_q4_1_avx2, tile_q5_0_avx2,
     tile_q5_1_avx2, tile_iq4_nl_avx2, tile_iq4_xs_avx2, tile_q3_k_avx2, tile_tq1_0_avx2, tile_tq2_0_avx2,
-    tile_iq2_xs_avx2, tile_iq2_s_avx2, tile_iq3_xxs_avx2, tile_iq3_s_avx2, tile_iq1_s_avx2, tile_iq1_m_avx2;
+    tile_iq2_xs_avx2, tile_iq2_s_avx2, tile_iq3_xxs_avx2, tile_iq3_s_avx2, tile_iq1_s_avx2, tile_iq1_m_avx2,
+    tile_nvfp4_avx2, tile_q1_0_avx2, tile_q2_0_avx2, tile_q2_0_128_avx2;
 
 /* Ends an expression: the compiler may not regroup integer sums across it. GCC would make trees of the chains below,
  * whose many intermediate values do not fit the registers. */

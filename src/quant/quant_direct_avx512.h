@@ -31,14 +31,21 @@ INLINE uint64_t moved(int n, int from, int to)
     return n > 1 ? first | (uint64_t)2 << from << 8 * (6 - to) : first;
 }
 
+/* Sums of the four lanes of each quarter of eight vectors: rows 0 to 3 side by side in every quarter, rows 4 to 7. */
+INLINE void lanes_of_four_rows(const __m512i v[ROWS], __m512i sum[2])
+{
+    __m512i a[4];
+    UNROLL for (int i = 0; i < 4; i++) a[i] =
+        _mm512_add_epi32(_mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]), _mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]));
+    UNROLL for (int i = 0; i < 2; i++) sum[i] =
+        _mm512_add_epi32(_mm512_unpacklo_epi64(a[2 * i], a[2 * i + 1]), _mm512_unpackhi_epi64(a[2 * i], a[2 * i + 1]));
+}
+
 /* Sums over the eight lanes of the first and of the second half of eight vectors. */
 INLINE void half_sums(const __m512i v[ROWS], __m256i *first, __m256i *second)
 {
-    __m512i a[4], b[2];
-    UNROLL for (int i = 0; i < 4; i++) a[i] =
-        _mm512_add_epi32(_mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]), _mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]));
-    UNROLL for (int i = 0; i < 2; i++) b[i] =
-        _mm512_add_epi32(_mm512_unpacklo_epi64(a[2 * i], a[2 * i + 1]), _mm512_unpackhi_epi64(a[2 * i], a[2 * i + 1]));
+    __m512i b[2];
+    lanes_of_four_rows(v, b);
     const __m512i s = _mm512_add_epi32(_mm512_shuffle_i32x4(b[0], b[1], 0x88), _mm512_shuffle_i32x4(b[0], b[1], 0xdd));
     const __m512i sorted = _mm512_shuffle_i32x4(s, s, 0xd8);
     *first = _mm512_castsi512_si256(sorted);
