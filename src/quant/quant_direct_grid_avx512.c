@@ -1,15 +1,18 @@
-/* AVX-512 tiles of IQ2_XS, IQ2_S, IQ3_XXS and IQ3_S for few activation rows (ACT_Q8_K), planar (spec more-quants 8.3).
- * The code books lie in the first-level cache as planes of bytes: byte i of the packed codes (two bits per value:
- * planes of values 0..3 and 4..7), of IQ3 value i. An index is looked up by its lower seven bits in two registers at
- * once; the higher bits choose among the results. A matrix product over bits makes magnitudes of codes, a test of sign
- * bits says where the activations change sign. IQ1_S and IQ1_M stay with table loads: 32 look-ups for 64 groups gained
- * nothing from memory.
+/* AVX-512 tiles of the types with code books but IQ2_XXS for few activation rows (ACT_Q8_K), planar (spec more-quants
+ * 8.3). The code books of IQ2_XS, IQ2_S and IQ3 lie in the first-level cache as two planes of bytes. An index is looked
+ * up by its lower seven bits in two registers at once; the higher bits choose among the results. A matrix product over
+ * bits, or of IQ3_XXS another look-up, makes magnitudes of codes; a test of sign bits says where the activations change
+ * sign. IQ1, whose planes would take 32 look-ups for 64 groups, loads its codes one by one.
  *
- * Floor: the look-ups of 64 groups (2, 4 or 8 per plane, two or four planes) and, per 64 weights, a matrix product (not
- * IQ3), a test and a product of bytes, on the two pipes that can do them: of IQ3_XXS 16 for 256 weights, 120 * 10^9
- * weights per second at 3.7 GHz. Measured, one thread, one activation row, 10^9 weights per second from the
- * second-level cache (the AVX2 kernels): IQ2_XS 31 (18), IQ2_S 28 (19), IQ3_XXS 31 (12), IQ3_S 22 (13); GB/s from
- * memory 6.5 (5.2), 6.4 (6.2), 8.3 (4.7), 6.7 (5.7) (Zen 4, 2 cores). */
+ * Floor: of 64 indices 2, 4 or 8 look-ups of two cycles per plane on the one pipe for them, and a matrix product or
+ * look-up, a test and a product of bytes per 64 weights: of IQ3_XXS 18 cycles for 256 weights, 42 * 10^9 weights per
+ * second at 3 GHz. IQ1: 64 loads and 32 stores for 256 weights: 22 cycles. Measured, one thread, one activation row,
+ * 10^9 weights per second from the second-level cache, and GB/s from memory (the AVX2 kernels): IQ2_XS 25, 6.8 (13,
+ * 3.8); IQ2_S 19, 6.0 (15, 4.4); IQ3_XXS 27, 10.3 (9, 3.5); IQ3_S 21, 8.4 (10, 4.2); IQ1_S 19, 3.6 (15, 2.8); IQ1_M 18,
+ * 4.0 (14, 2.9) (Intel Xeon, Sapphire Rapids, where Q8_0 gets 13.5 GB/s). Before IQ3 had six-bit planes, the same on
+ * Zen 4, 2 cores: IQ2_XS 31, 6.5 (18, 5.2); IQ2_S 28, 6.4 (19, 6.2); IQ3_XXS 31, 8.3 (12, 4.7); IQ3_S 22, 6.7 (13,
+ * 5.7). Gathers of IQ1's codes took as long as single loads; indices stored right before they are loaded again, twice
+ * as long (Xeon). */
 #ifdef __AVX512VNNI__
 #include "quant/quant_k_avx2.h"
 #include "quant/quant_planar_avx512.h"

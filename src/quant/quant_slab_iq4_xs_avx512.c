@@ -1,5 +1,9 @@
 /* AVX-512 slab kernel of IQ4_XS, whose blocks of 256 are eight steps of 32 codes (activations ACT_Q8_K). Slabs hold the
- * codes 128 too high. Spec more-quants 2.2. */
+ * codes 128 too high. Spec more-quants 2.2.
+ *
+ * Floor: per step of 32 codes, 32 rows and a column 16 products and 6 float operations share two pipes: 0.73 of the
+ * int8 peak. Measured, one core of an Intel Xeon (Sapphire Rapids), 10^9 multiply-adds per second with 4, 12, 48 and
+ * 1,024 activation rows: 45, 73, 163, 183. */
 #ifdef __AVX512VNNI__
 #include "quant/quant_codes32_avx2.h"
 #include "quant/quant_slab_avx512.h"
