@@ -56,38 +56,56 @@ static inline uint8_t *put_high(const uint8_t *const *x, size_t at, int n, int h
     return to;
 }
 
+/* 32 codes of n rows as quads of every eighth value. */
+static inline uint8_t *put_eighths(const uint8_t *const *x, size_t at, int n, uint8_t *to)
+{
+    for (int c = 0; c < n; c++) {
+        uint64_t v[4];
+        memcpy(v, x[c] + at, sizeof v);
+        for (int j = 0; j < 8; j++) {
+            const uint64_t quad = (v[0] >> 8 * j & 255) | (v[1] >> 8 * j & 255) << 8 | (v[2] >> 8 * j & 255) << 16 |
+                                  (v[3] >> 8 * j & 255) << 24;
+            const uint32_t low = (uint32_t)quad;
+            memcpy(to + 4 * (j * n + c), &low, 4);
+        }
+    }
+    return to + 32 * n;
+}
+
 /* high 0: pairs of sums. */
 static inline void pack_256(int k, const uint8_t *const *x, int n, int first, int n_blocks, int high, int each,
-                            uint8_t *to)
+                            bool eighths, uint8_t *to)
 {
     const size_t d = (size_t)k, bsums = d + (size_t)k / 256 * 4;
     for (size_t b = (size_t)first; b < (size_t)(first + n_blocks); b++) {
-        for (size_t j = 0; j < 64; j++) to = put(x, 256 * b + 4 * j, n, to);
+        for (size_t j = 0; eighths && j < 8; j++) to = put_eighths(x, 256 * b + 32 * j, n, to);
+        for (size_t j = 0; !eighths && j < 64; j++) to = put(x, 256 * b + 4 * j, n, to);
         if (high) to = put_high(x, bsums + 32 * b, n, high, each, to);
         for (size_t i = 0; !high && i < 8; i++) to = put(x, bsums + 32 * b + 4 * i, n, to);
         to = put(x, d + 4 * b, n, to);
     }
 }
 
-#define PACK_256(name, high, each)                                                                                     \
+#define PACK_256(name, high, each, eighths)                                                                            \
     void name(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *panel)                          \
     {                                                                                                                  \
         if (n == QUANT_PANEL_MOST)                                                                                     \
-            pack_256(k, x, QUANT_PANEL_MOST, first, n_blocks, high, each, panel);                                      \
+            pack_256(k, x, QUANT_PANEL_MOST, first, n_blocks, high, each, eighths, panel);                             \
         else if (n == 4)                                                                                               \
-            pack_256(k, x, 4, first, n_blocks, high, each, panel);                                                     \
+            pack_256(k, x, 4, first, n_blocks, high, each, eighths, panel);                                            \
         else                                                                                                           \
-            pack_256(k, x, n, first, n_blocks, high, each, panel);                                                     \
+            pack_256(k, x, n, first, n_blocks, high, each, eighths, panel);                                            \
     }
 
-PACK_256(quant_pack_pairs, 0, 1)
-PACK_256(quant_pack_high_32, IQ2_OFFSET, 2)
-PACK_256(quant_pack_high_16, Q6_OFFSET, 1)
-PACK_256(quant_pack_q3_k, Q3_OFFSET, 1)
-PACK_256(quant_pack_tq, 1, 2)
-PACK_256(quant_pack_iq2_16, IQ2_OFFSET, 1)
-PACK_256(quant_pack_iq3_xxs, IQ3_XXS_OFFSET, 2)
-PACK_256(quant_pack_iq3_s, IQ3_S_OFFSET, 2)
-PACK_256(quant_pack_iq1_s, IQ1_OFFSET, 2)
-PACK_256(quant_pack_iq1_m, IQ1_OFFSET, 1)
-PACK_256(quant_pack_iq4_xs, 128, 2)
+PACK_256(quant_pack_pairs, 0, 1, false)
+PACK_256(quant_pack_high_32, IQ2_OFFSET, 2, false)
+PACK_256(quant_pack_iq2_xxs_eighths, IQ2_OFFSET, 2, true)
+PACK_256(quant_pack_high_16, Q6_OFFSET, 1, false)
+PACK_256(quant_pack_q3_k, Q3_OFFSET, 1, false)
+PACK_256(quant_pack_tq, 1, 2, false)
+PACK_256(quant_pack_iq2_16, IQ2_OFFSET, 1, false)
+PACK_256(quant_pack_iq3_xxs, IQ3_XXS_OFFSET, 2, false)
+PACK_256(quant_pack_iq3_s, IQ3_S_OFFSET, 2, false)
+PACK_256(quant_pack_iq1_s, IQ1_OFFSET, 2, false)
+PACK_256(quant_pack_iq1_m, IQ1_OFFSET, 1, false)
+PACK_256(quant_pack_iq4_xs, 128, 2, false)

@@ -66,42 +66,86 @@ INLINE void fill_q2_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct hal
     _mm512_store_ps(s->dmin, f16_of_slab_rows(row, at + Q2_K_DMIN));
 }
 
-/* Control of a shift that takes eight bits from bit `first` + `step` * i of every four bytes to byte i. */
-INLINE __m512i bits_at(int first, int step)
+/* ---- IQ2_XXS. Byte t of a lane has value i of eight number t of a group of 32, in vector i: look-ups and signs come
+ * in this order, and the panels have it too (quant_pack_iq2_xxs_eighths). */
+
+/* The code book by sixteen-bit lanes of two bits a value, as bytes: of values 4, 0, 2, 6 and of 5, 1, 3, 7. */
+struct planes {
+    __m512i even[4], odd[4];
+};
+
+INLINE __m512i every_second(__m512i v)
 {
-    uint64_t c = 0;
-    for (int i = 0; i < 8; i++) c |= (uint64_t)((first + step * (i % 4) + 32 * (i / 4)) & 63) << 8 * i;
-    return _mm512_set1_epi64((long long)c);
+    const __m512i two = _mm512_and_si512(_mm512_slli_epi16(v, 2), _mm512_set1_epi16(0x0c));
+    const __m512i four = _mm512_and_si512(v, _mm512_set1_epi16(0x30));
+    const __m512i none = _mm512_and_si512(_mm512_srli_epi16(v, 8), _mm512_set1_epi16(0x03));
+    const __m512i six = _mm512_and_si512(_mm512_srli_epi16(v, 6), _mm512_set1_epi16(0xc0));
+    return _mm512_or_si512(_mm512_or_si512(two, four), _mm512_or_si512(none, six));
 }
 
-/* Unsigned codes by six bits: two say which magnitude, the third is the sign. */
-INLINE __m512i iq2_values(void)
+/* The low bytes of 64 numbers below 256. */
+INLINE __m512i low_bytes(__m512i a, __m512i b)
 {
-    uint64_t v = 0;
-    static const int magnitude[4] = {8, 25, 43, 0};
-    for (int i = 0; i < 8; i++) v |= (uint64_t)(IQ2_OFFSET + (i < 4 ? magnitude[i] : -magnitude[i - 4])) << 8 * i;
-    return _mm512_set1_epi64((long long)v);
+    return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), _mm512_packus_epi16(a, b));
+}
+
+INLINE struct planes planes_load(void)
+{
+    struct planes k;
+    for (int i = 0; i < 4; i++) {
+        const __m512i a = load512(iq2xxs_codes + 64 * i), b = load512(iq2xxs_codes + 64 * i + 32);
+        k.even[i] = low_bytes(every_second(a), every_second(b));
+        k.odd[i] = low_bytes(every_second(_mm512_srli_epi16(a, 2)), every_second(_mm512_srli_epi16(b, 2)));
+    }
+    return k;
+}
+
+/* Unsigned codes by six bits: which magnitude from bit p on, the sign at bit s. */
+#define MAGNITUDE(m)      ((m) == 0 ? 8 : (m) == 1 ? 25 : (m) == 2 ? 43 : 0)
+#define VALUE(i, p, s)    IQ2_OFFSET + ((i) >> (s)&1 ? -1 : 1) * MAGNITUDE((i) >> (p)&3)
+#define VALUES4(i, p, s)  VALUE(i, p, s), VALUE((i) + 1, p, s), VALUE((i) + 2, p, s), VALUE((i) + 3, p, s)
+#define VALUES16(i, p, s) VALUES4(i, p, s), VALUES4((i) + 4, p, s), VALUES4((i) + 8, p, s), VALUES4((i) + 12, p, s)
+#define VALUES(p, s)                                                                                                   \
+    {                                                                                                                  \
+        VALUES16(0, p, s), VALUES16(16, p, s), VALUES16(32, p, s), VALUES16(48, p, s)                                  \
+    }
+enum { PLACES = 6 };
+static const struct {
+    uint8_t value[64];
+} at_place[PLACES] = {{VALUES(2, 0)}, {VALUES(2, 1)}, {VALUES(4, 2)}, {VALUES(4, 3)}, {VALUES(0, 4)}, {VALUES(0, 5)}};
+
+/* The codes whose magnitudes lie in `bits` of m. */
+INLINE __m512i codes_at(int bits, __m512i m, __m512i sign, const __m512i *values)
+{
+    /* other bits are what happens to be there: values repeat */
+    return _mm512_permutexvar_epi8(_mm512_ternarylogic_epi32(_mm512_set1_epi8((char)bits), m, sign, 0xca), *values);
 }
 
 /* One group of 32 of sixteen rows: indices of the code book, signs and scale. */
-INLINE void iq2_group(const struct book *k, __m512i index, __m512i word, __m512i values, uint8_t code[8][64])
+INLINE void iq2_group(const struct planes *k, __m512i index, __m512i word, const __m512i v[PLACES], uint8_t code[8][64])
 {
-    const __m512i plane[2] = {look_up(k->plane[0], index), look_up(k->plane[1], index)};
-    const __m512i seven = _mm512_multishift_epi64_epi8(bits_at(0, 7), word), m2 = _mm512_set1_epi8(3);
+    const __m512i even = look_up(k->even, index), odd = look_up(k->odd, index);
+    const __m512i even6 = _mm512_srli_epi16(even, 2), odd7 = _mm512_srli_epi16(odd, 2);
+    /* seven bits of every eight */
+    const __m512i seven = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x352e2720150e0700), word);
     const __m512i sign = _mm512_gf2p8affine_epi64_epi8(seven, _mm512_set1_epi64(SIGN_PARITY), 0);
-    UNROLL for (int j = 0; j < 8; j++)
-    {
-        const __m512i m = _mm512_multishift_epi64_epi8(bits_at(8 * (j / 2), 2), plane[j % 2]);
-        const __m512i s = _mm512_multishift_epi64_epi8(bits_at(4 * j - 2, 1), sign);
-        /* the upper bits are what happens to follow: values repeat every eight */
-        store512(code[j], _mm512_permutexvar_epi8(_mm512_ternarylogic_epi32(m2, m, s, 0xca), values));
-    }
+    const __m512i sign4 = _mm512_srli_epi16(sign, 4);
+    store512(code[0], codes_at(0x0c, even, sign, v + 0));
+    store512(code[1], codes_at(0x0c, odd, sign, v + 1));
+    store512(code[2], codes_at(0x30, even, sign, v + 2));
+    store512(code[3], codes_at(0x30, odd, sign, v + 3));
+    store512(code[4], codes_at(0x03, even, sign, v + 4));
+    store512(code[5], codes_at(0x03, odd, sign, v + 5));
+    store512(code[6], codes_at(0x30, even6, sign4, v + 2));
+    store512(code[7], codes_at(0x30, odd7, sign4, v + 3));
 }
 
 INLINE void fill_iq2_xxs(const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
 {
-    const struct book book = book_load();
-    const __m512i values = iq2_values(), one = _mm512_set1_epi32(1);
+    const struct planes planes = planes_load();
+    const __m512i one = _mm512_set1_epi32(1);
+    __m512i values[PLACES];
+    UNROLL for (int i = 0; i < PLACES; i++) values[i] = load512(at_place[i].value);
     _Alignas(64) uint8_t packed[16][64];
     __m512i v[16];
 #pragma GCC unroll 16
@@ -111,7 +155,7 @@ INLINE void fill_iq2_xxs(const uint8_t *const row[SLAB_ROWS], size_t at, struct 
     for (int i = 0; i < 16; i++) store512(packed[i], v[i]);
     for (int g = 0; g < 8; g++) {
         const __m512i word = load512(packed[2 * g + 1]);
-        iq2_group(&book, load512(packed[2 * g]), word, values, s->code + 8 * g);
+        iq2_group(&planes, load512(packed[2 * g]), word, values, s->code + 8 * g);
         store512(s->scale[g], _mm512_or_si512(_mm512_slli_epi32(_mm512_srli_epi32(word, 28), 1), one));
     }
     _mm512_store_ps(s->d, f16_of_slab_rows(row, at));
@@ -126,5 +170,5 @@ INLINE void fill_half(enum qtype t, const uint8_t *const row[SLAB_ROWS], size_t 
 }
 
 SLAB256(q2_k, QT_Q2_K, quant_pack_pairs, 8)
-SLAB256(iq2_xxs, QT_IQ2_XXS, quant_pack_high_32, 8)
+SLAB256(iq2_xxs, QT_IQ2_XXS, quant_pack_iq2_xxs_eighths, 8)
 #endif
