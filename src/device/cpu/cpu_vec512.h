@@ -15,46 +15,6 @@ V8_INLINE __m512 v16_load(const float *p)
     return v;
 }
 
-/* Lane i of the result: the tree i + (i+8), + (i+4), + (i+2), + (i+1) of s[i]. */
-V8_INLINE v8f v16_sum8(const __m512 s[8])
-{
-    __m512 p[4], q[2];
-#pragma GCC unroll 8
-    for (int i = 0; i < 4; i++) /* + (i+8): s[2i], s[2i+1] side by side */
-        p[i] = _mm512_add_ps(_mm512_shuffle_f32x4(s[2 * i], s[2 * i + 1], 0x44),
-                             _mm512_shuffle_f32x4(s[2 * i], s[2 * i + 1], 0xee));
-#pragma GCC unroll 8
-    for (int i = 0; i < 2; i++) /* + (i+4): s[4i] .. s[4i+3], a quarter each */
-        q[i] = _mm512_add_ps(_mm512_shuffle_f32x4(p[2 * i], p[2 * i + 1], 0x88),
-                             _mm512_shuffle_f32x4(p[2 * i], p[2 * i + 1], 0xdd));
-    const __m512d a = _mm512_castps_pd(q[0]), b = _mm512_castps_pd(q[1]);
-    /* + (i+2): two lanes of s[g] and two of s[g+4] in quarter g */
-    const __m512 t =
-        _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
-    const __m512 u = _mm512_add_ps(t, _mm512_movehdup_ps(t));
-    const __m512i at = _mm512_setr_epi32(0, 4, 8, 12, 2, 6, 10, 14, 0, 0, 0, 0, 0, 0, 0, 0);
-    return (v8f)_mm512_castps512_ps256(_mm512_permutexvar_ps(at, u));
-}
-
-/* One chunk of two heads and eight rows; k a multiple of 16. */
-V8_INLINE void chunk_2x8(int k, const float *const q[2], const float *const row[8], size_t at, v8f sums[2])
-{
-    __m512 s[2][8];
-#pragma GCC unroll 8
-    for (int j = 0; j < 8; j++) s[0][j] = s[1][j] = _mm512_setzero_ps();
-    for (size_t i = at; i < at + (size_t)k; i += 16) {
-        const __m512 x = _mm512_loadu_ps(q[0] + i), y = _mm512_loadu_ps(q[1] + i);
-#pragma GCC unroll 8
-        for (int j = 0; j < 8; j++) {
-            const __m512 r = v16_load(row[j] + i);
-            s[0][j] = _mm512_fmadd_ps(x, r, s[0][j]);
-            s[1][j] = _mm512_fmadd_ps(y, r, s[1][j]);
-        }
-    }
-    sums[0] = v16_sum8(s[0]);
-    sums[1] = v16_sum8(s[1]);
-}
-
 /* The halves' sums of a, then those of b: i + (i+8). */
 V8_INLINE __m512 v16_fold(__m512 a, __m512 b)
 {
@@ -104,6 +64,16 @@ V8_INLINE __m512 dots_4x4(int width, const float *const row[4], const float *con
         total = _mm512_add_ps(total, v16_sum4x4(s));
     }
     return total;
+}
+
+/* q[i]: quarter i of a, then of b. */
+V8_INLINE void v16_quarters(__m512 a, __m512 b, v8f q[4])
+{
+#define QUARTER(i)                                                                                                     \
+    q[i] = (v8f)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm512_extractf32x4_ps(a, i)),                             \
+                                     _mm512_extractf32x4_ps(b, i), 1)
+    QUARTER(0), QUARTER(1), QUARTER(2), QUARTER(3);
+#undef QUARTER
 }
 
 /* Eight heads, 32 values: acc[h][v..] += the tile's sums; z: weights of the first head. */
