@@ -4,8 +4,8 @@
  * Floor: a multiply-add of sixteen a cycle, 59 thousand million a second on one core of an AMD EPYC (Zen 4, 3.7 GHz).
  * There sums of 2,048 tokens of Flash's heads (64 of 512 values) run at 53 (profile of ds4-bench), and so did scores
  * with two heads and eight rows at a time. On one core of an Intel Xeon (Sapphire Rapids, virtual; two a cycle, 83 to
- * 89) sums reach 91 to 98 % and beside other work 60 to 70 %, scores, which end with a tree each, 85 % as much as sums
- * by fours and 74 to 80 % by two and eight. */
+ * 89) sums reach 60 to 98 %, as other work on the machine leaves it; in the same runs scores, which end with a tree
+ * each, reach 85 % as much as sums by fours (two runs) and 74 to 80 % by two and eight. */
 #ifndef CPU_VEC512_H
 #define CPU_VEC512_H
 #include "device/cpu/cpu_vec.h"
