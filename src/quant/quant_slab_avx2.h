@@ -1,5 +1,5 @@
 /* What the slab kernels with vectors of 32 bytes share (quant.h): the sets AVX2 and AVX-VNNI, which differ in how they
- * multiply. Included by quant_slab*_avx2.h only.
+ * multiply. Included by their files only.
  *
  * One float lane per weight row. A slab is two halves of sixteen rows, one behind the other; two vectors hold four
  * consecutive codes of each of them, and are multiplied with four activations of a column of the panel, in all lanes.
