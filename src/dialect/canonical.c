@@ -62,7 +62,7 @@ static int bind(struct canonical *c, const struct canonical_options *opt, struct
     if (rc && !c->thorough) return rc;
     dialect_note_keys(c);
     for (int i = 0; gguf_set_warning(c->set, i); i++) dialect_warn(c, "", "%s", gguf_set_warning(c->set, i));
-    note_ignored(c);
+    if (!c->refused.code) note_ignored(c); /* else much is unused because something else is missing */
     dialect_warn_precision(c);
     dialect_warn_shards(c);
     *e = c->refused;

@@ -127,7 +127,8 @@ static int open_first(struct gguf_set *s, const char *path, int n_more, struct e
     int rc = open_file(path, &g, e);
     if (rc) return rc;
     rc = split_count(g, &count, &there, e);
-    if (rc == 0 && shard_name_parse(path, &name) && name.n > 1) return open_shards(s, g, &name, n_more, e);
+    const bool counted = count > 1 || n_more == 0; /* in a list a name alone does not tell */
+    if (rc == 0 && counted && shard_name_parse(path, &name) && name.n > 1) return open_shards(s, g, &name, n_more, e);
     if (rc == 0 && count > 1)
         rc = err_set(e, ERR_MODEL,
                      "%s: split.count says it is one of %" PRIu64
