@@ -8,27 +8,7 @@
  */
 #ifdef __AVX512VNNI__
 #include "quant/quant_direct_avx512.h"
-#include "quant/quant_wide_avx2.h"
-
-/* Codes 64i.. of a block. */
-INLINE __m512i unsigned_codes(enum qtype t, const uint8_t *b, int i)
-{
-    if (t == QT_Q1_0) {
-        uint64_t set;
-        memcpy(&set, b + BITS_QS + 8 * i, sizeof set);
-        return _mm512_maskz_set1_epi8(set, 2);
-    }
-    if (t == QT_NVFP4) {
-        const __m512i twice = _mm512_setr_epi64(0, 0, 1, 1, 2, 2, 3, 3),
-                      shift = _mm512_setr_epi64(0, 4, 0, 4, 0, 4, 0, 4);
-        const __m512i v = _mm512_permutexvar_epi64(twice, _mm512_castsi256_si512(load256(b + NVFP4_QS)));
-        const __m512i nibble = _mm512_and_si512(_mm512_srlv_epi64(v, shift), _mm512_set1_epi8(15));
-        return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(nvfp4_levels()), nibble);
-    }
-    const __m512i two_bytes = _mm512_cvtepu16_epi64(_mm_loadu_si128((const __m128i *)(b + BITS_QS + 16 * i)));
-    const __m512i by_two = _mm512_set1_epi64(0x0e0c0a0806040200);
-    return _mm512_and_si512(_mm512_multishift_epi64_epi8(by_two, two_bytes), _mm512_set1_epi8(3));
-}
+#include "quant/quant_wide_avx512.h"
 
 /* Sums of the four lanes of each quarter of eight vectors. */
 INLINE void quarter_sums(const __m512i v[ROWS], __m256i sum[4])
@@ -86,7 +66,7 @@ INLINE void rows_direct(enum qtype t, int C, int k, const uint8_t *const row[ROW
         UNROLL for (int i = 0; i < parts; i++)
         {
             __m512i w[ROWS], v[ROWS];
-            UNROLL for (int r = 0; r < ROWS; r++) w[r] = unsigned_codes(t, row[r] + at, i);
+            UNROLL for (int r = 0; r < ROWS; r++) w[r] = wide_codes(t, row[r] + at, i);
             UNROLL for (int c = 0; c < C; c++)
             {
                 const __m512i q = load512(col[c] + 64 * (b + i)), zero = _mm512_setzero_si512();

@@ -64,6 +64,7 @@ enum { SLAB_FROM_32 = 9 };
 extern const struct quant_slab slab_q8_0_avx512, slab_q4_0_avx512, slab_mxfp4_avx512, slab_q2_k_avx512,
     slab_q4_k_avx512, slab_q5_k_avx512, slab_q6_k_avx512, slab_iq2_xxs_avx512, slab_q4_1_avx512, slab_q5_0_avx512,
     slab_q5_1_avx512, slab_iq4_nl_avx512, slab_iq4_xs_avx512, slab_q3_k_avx512, slab_tq1_0_avx512, slab_tq2_0_avx512,
-    slab_iq2_xs_avx512, slab_iq2_s_avx512, slab_iq3_xxs_avx512, slab_iq3_s_avx512, slab_iq1_s_avx512, slab_iq1_m_avx512;
+    slab_iq2_xs_avx512, slab_iq2_s_avx512, slab_iq3_xxs_avx512, slab_iq3_s_avx512, slab_iq1_s_avx512, slab_iq1_m_avx512,
+    slab_q1_0_avx512, slab_q2_0_avx512, slab_q2_0_128_avx512;
 
 #endif

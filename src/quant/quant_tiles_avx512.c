@@ -47,14 +47,15 @@ const quant_tile_table quant_tiles_avx512 = {
 };
 
 const quant_slab_table quant_slabs_avx512 = {
-    [QT_Q8_0] = &slab_q8_0_avx512,       [QT_Q4_0] = &slab_q4_0_avx512,       [QT_MXFP4] = &slab_mxfp4_avx512,
-    [QT_Q2_K] = &slab_q2_k_avx512,       [QT_Q4_K] = &slab_q4_k_avx512,       [QT_Q5_K] = &slab_q5_k_avx512,
-    [QT_Q6_K] = &slab_q6_k_avx512,       [QT_IQ2_XXS] = &slab_iq2_xxs_avx512, [QT_Q4_1] = &slab_q4_1_avx512,
-    [QT_Q5_0] = &slab_q5_0_avx512,       [QT_Q5_1] = &slab_q5_1_avx512,       [QT_IQ4_NL] = &slab_iq4_nl_avx512,
-    [QT_IQ4_XS] = &slab_iq4_xs_avx512,   [QT_Q3_K] = &slab_q3_k_avx512,       [QT_TQ1_0] = &slab_tq1_0_avx512,
-    [QT_TQ2_0] = &slab_tq2_0_avx512,     [QT_IQ2_XS] = &slab_iq2_xs_avx512,   [QT_IQ2_S] = &slab_iq2_s_avx512,
-    [QT_IQ3_XXS] = &slab_iq3_xxs_avx512, [QT_IQ3_S] = &slab_iq3_s_avx512,     [QT_IQ1_S] = &slab_iq1_s_avx512,
-    [QT_IQ1_M] = &slab_iq1_m_avx512,
+    [QT_Q8_0] = &slab_q8_0_avx512,           [QT_Q4_0] = &slab_q4_0_avx512,       [QT_MXFP4] = &slab_mxfp4_avx512,
+    [QT_Q2_K] = &slab_q2_k_avx512,           [QT_Q4_K] = &slab_q4_k_avx512,       [QT_Q5_K] = &slab_q5_k_avx512,
+    [QT_Q6_K] = &slab_q6_k_avx512,           [QT_IQ2_XXS] = &slab_iq2_xxs_avx512, [QT_Q4_1] = &slab_q4_1_avx512,
+    [QT_Q5_0] = &slab_q5_0_avx512,           [QT_Q5_1] = &slab_q5_1_avx512,       [QT_IQ4_NL] = &slab_iq4_nl_avx512,
+    [QT_IQ4_XS] = &slab_iq4_xs_avx512,       [QT_Q3_K] = &slab_q3_k_avx512,       [QT_TQ1_0] = &slab_tq1_0_avx512,
+    [QT_TQ2_0] = &slab_tq2_0_avx512,         [QT_IQ2_XS] = &slab_iq2_xs_avx512,   [QT_IQ2_S] = &slab_iq2_s_avx512,
+    [QT_IQ3_XXS] = &slab_iq3_xxs_avx512,     [QT_IQ3_S] = &slab_iq3_s_avx512,     [QT_IQ1_S] = &slab_iq1_s_avx512,
+    [QT_IQ1_M] = &slab_iq1_m_avx512,         [QT_Q1_0] = &slab_q1_0_avx512,       [QT_Q2_0] = &slab_q2_0_avx512,
+    [SLOT_Q2_0_128] = &slab_q2_0_128_avx512,
 };
 #else
 #include "quant/quant_internal.h"
