@@ -2,7 +2,9 @@
  *
  * One float lane per weight row. A slab is two halves of sixteen rows; a vector holds four consecutive codes of row 0,
  * of row 1 ..., unsigned, so one instruction multiplies 64 codes with four activations, which lie side by side in the
- * panel, in all lanes and adds. Sums, chains and operands of 32 rows times four columns fit the registers. */
+ * panel, in all lanes and adds. The sums of 32 rows times eight columns fit the registers: sixteen chains of products,
+ * as an instruction's latency of five times two units needs ten (Intel; with four columns 0.8 of the peak were out of
+ * reach). */
 #ifndef QUANT_QUANT_SLAB_AVX512_H
 #define QUANT_QUANT_SLAB_AVX512_H
 #include "quant/quant_avx512.h"

@@ -51,7 +51,9 @@ static void fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, 
         }
 }
 
-INLINE void step_xs(int C, const struct half_xs s[HALVES], int i, const uint8_t *x, float *acc)
+/* d: the blocks' scales times that of each activation row. */
+INLINE void step_xs(int C, const struct half_xs s[HALVES], int i, const uint8_t *x, const __m512 d[PANEL][HALVES],
+                    float *acc)
 {
     __m512i sum[PANEL][HALVES];
     UNROLL for (int c = 0; c < C; c++) sum[c][0] = sum[c][1] = spread512(x + 4 * ((64 + i) * C + c));
@@ -65,16 +67,11 @@ INLINE void step_xs(int C, const struct half_xs s[HALVES], int i, const uint8_t 
             sum[c][1] = _mm512_dpbusd_epi32(sum[c][1], w1, a);
         }
     }
-    UNROLL for (int c = 0; c < C; c++)
+    UNROLL for (int c = 0; c < C; c++) UNROLL for (int h = 0; h < HALVES; h++)
     {
-        const __m512 yd = spread_float(x + 4 * (72 * C + c));
-        UNROLL for (int h = 0; h < HALVES; h++)
-        {
-            float *const v = acc_at(acc, c, h);
-            const __m512 d = _mm512_mul_ps(_mm512_load_ps(s[h].d), yd);
-            const __m512 scale = _mm512_mul_ps(d, _mm512_load_ps(s[h].scale[i]));
-            _mm512_store_ps(v, _mm512_add_ps(_mm512_load_ps(v), _mm512_mul_ps(scale, _mm512_cvtepi32_ps(sum[c][h]))));
-        }
+        float *const v = acc_at(acc, c, h);
+        const __m512 scale = _mm512_mul_ps(d[c][h], _mm512_load_ps(s[h].scale[i]));
+        _mm512_store_ps(v, _mm512_add_ps(_mm512_load_ps(v), _mm512_mul_ps(scale, _mm512_cvtepi32_ps(sum[c][h]))));
     }
 }
 
@@ -82,7 +79,10 @@ INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, cons
 {
     const struct half_xs *s = (const struct half_xs *)(const void *)slab;
     for (int b = 0; b < n_blocks; b++, s += HALVES, x += 4 * 73 * C) {
-        for (int i = 0; i < 8; i++) step_xs(C, s, i, x, acc);
+        __m512 d[PANEL][HALVES];
+        UNROLL for (int c = 0; c < C; c++) UNROLL for (int h = 0; h < HALVES; h++) d[c][h] =
+            _mm512_mul_ps(_mm512_load_ps(s[h].d), spread_float(x + 4 * (72 * C + c)));
+        for (int i = 0; i < 8; i++) step_xs(C, s, i, x, d, acc);
     }
 }
 
