@@ -5,7 +5,7 @@
  * There sums of 2,048 tokens of Flash's heads (64 of 512 values) run at 53 (profile of ds4-bench), and so did scores
  * with two heads and eight rows at a time. On one core of an Intel Xeon (Sapphire Rapids, virtual; two a cycle, 83 to
  * 89) sums reach 60 to 98 %, as other work on the machine leaves it; in the same runs scores, which end with a tree
- * each, reach 85 % as much as sums by fours (two runs) and 74 to 80 % by two and eight. */
+ * each, reach 76 to 86 % as much as sums by fours (three runs) and 74 to 81 % by two and eight (nine runs). */
 #ifndef CPU_VEC512_H
 #define CPU_VEC512_H
 #include "device/cpu/cpu_vec.h"
