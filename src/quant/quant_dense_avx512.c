@@ -2,7 +2,7 @@
  * vector (docs/numerics.md, lanes16).
  *
  * Floor: two multiply-adds of sixteen a cycle, 83 to 89 thousand million a second on one core of an Intel Xeon
- * (Sapphire Rapids, virtual, beside other work). Of that many activation rows reach, in six runs in alternation with
+ * (Emerald Rapids, virtual, beside other work). Of that many activation rows reach, in six runs in alternation with
  * passes of four weight rows that are widened in each: 24 F32 rows of 16,384 values 36 to 58 % (passes: 25 to 30), 256
  * of 4,096 46 to 66 (50 to 58), 1,024 F16 rows of 4,096 64 to 73 (54 to 64), 512 of these 55 to 72 (50 to 69). */
 #ifdef __AVX512VNNI__

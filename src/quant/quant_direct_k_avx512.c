@@ -4,7 +4,7 @@
  * more-quants 2.6.
  *
  * Floor: memory. A block takes some 30 vector instructions (TQ2_0 18, TQ1_0 40), two a cycle: at 3.2 GHz 55 * 10^9
- * weights per second (90, 40). One core of an Intel Xeon (Sapphire Rapids), 10^9 weights per second from the cache and
+ * weights per second (90, 40). One core of an Intel Xeon (Emerald Rapids), 10^9 weights per second from the cache and
  * GB/s from memory, where Q8_0 gets 13.5 (the AVX2 kernels): Q3_K 31, 12.0 (19, 7.4); Q4_K 33, 12.1 (24, 10.4); Q5_K
  * 33, 13.0 (20, 9.4); Q6_K 35, 12.6 (20, 11.7); TQ1_0 32, 6.5 (13, 2.7); TQ2_0 68, 13.6 (39, 9.7). */
 #ifdef __AVX512VNNI__

@@ -3,7 +3,7 @@
  *
  * Floor: memory for NVFP4, whose 36 bytes for 64 values take about 10 vector instructions, two a cycle; of the others
  * the 6 to 8 instructions of 64 values, 50 * 10^9 weights per second at 3 GHz. Measured, one core of an Intel Xeon
- * (Sapphire Rapids), 1 and 4 activation rows, 10^9 weights per second from the cache, and GB/s from memory, where Q8_0
+ * (Emerald Rapids), 1 and 4 activation rows, 10^9 weights per second from the cache, and GB/s from memory, where Q8_0
  * gets 13.5: NVFP4 25, 42, 12.6; Q1_0 34, 57, 4.9; Q2_0 31, 48, 8.1; Q2_0_128 34, 55, 8.5 (value by value: 0.7 to 1).
  */
 #ifdef __AVX512VNNI__

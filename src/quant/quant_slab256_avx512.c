@@ -19,22 +19,6 @@ INLINE __m512 step512(enum qtype t, __m512 acc, __m512i sum, __m512i min, const 
     return _mm512_add_ps(acc, _mm512_sub_ps(v, m));
 }
 
-/* sum += groups [j0, j0 + n) of a block times the columns. */
-INLINE void groups512(int C, const struct half256 s[HALVES], const uint8_t *x, int j0, int n,
-                      __m512i sum[PANEL][HALVES])
-{
-    UNROLL for (int j = j0; j < j0 + n; j++)
-    {
-        const __m512i w0 = load512(s[0].code[j]), w1 = load512(s[1].code[j]);
-        UNROLL for (int c = 0; c < C; c++)
-        {
-            const __m512i a = spread512(x + 4 * (j * C + c));
-            sum[c][0] = _mm512_dpbusd_epi32(sum[c][0], w0, a);
-            sum[c][1] = _mm512_dpbusd_epi32(sum[c][1], w1, a);
-        }
-    }
-}
-
 /* Exact sums per row: codes times scales. */
 INLINE void sums512(enum qtype t, int C, const struct half256 s[HALVES], const uint8_t *x, __m512i total[PANEL][HALVES])
 {
@@ -43,12 +27,12 @@ INLINE void sums512(enum qtype t, int C, const struct half256 s[HALVES], const u
     for (int i = 0; i < 64 / each; i++) {
         __m512i sum[PANEL][HALVES];
         if (t == QT_Q2_K && C > 2) {
-            groups512(C, s, x, i * each, each, total);
+            groups512(C, s[0].code, s[1].code, x, i * each, each, total);
             continue;
         }
         UNROLL for (int c = 0; c < C; c++) sum[c][0] = sum[c][1] =
             has_min(t) ? _mm512_setzero_si512() : spread512(x + 4 * ((64 + i) * C + c));
-        groups512(C, s, x, i * each, each, sum);
+        groups512(C, s[0].code, s[1].code, x, i * each, each, sum);
         UNROLL for (int c = 0; c < C; c++) UNROLL for (int h = 0; h < HALVES; h++)
         {
             /* of few columns one chain of products would wait for itself */

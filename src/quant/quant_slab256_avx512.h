@@ -1,9 +1,10 @@
 /* Slabs of the types with blocks of 256, for the AVX-512 kernels (activations ACT_Q8_K): what multiplies them.
  *
- * Floor: of the two 256-bit units' time scales take one product in nine (sub-blocks of 32), minimums one in eight. One
- * core of an AMD EPYC (Zen 4, 3.7 GHz, int8 peak 236 thousand million multiply-adds a second), 1,024 and 48 activations
- * of 4,096 values (bench_quant): IQ2_XXS 196 and 175 of 209, Q2_K 192 and 173 of 199, Q4_K 173 and 150, Q6_K 176 and
- * 146. */
+ * Floor: of the multiplying units' time scales take one product in nine (sub-blocks of 32; on Intel three in eleven),
+ * minimums one in eight. One core of an Intel Xeon (Emerald Rapids, int8 peak 362 thousand million multiply-adds a
+ * second), 48 and 1,024 activations of 4,096 values, three runs of bench_quant whose clock moved: Q2_K 192 to 234, 256
+ * to 265; IQ2_XXS 122 to 203, 138 to 218; Q4_K 134 to 173, 165 to 207; Q6_K 95 to 154, 106 to 156. Zen 4, 3.7 GHz, peak
+ * 236, panels of four rows: IQ2_XXS 175 and 196, Q2_K 173 and 192, Q4_K 150 and 173, Q6_K 146 and 176. */
 #ifndef QUANT_QUANT_SLAB256_AVX512_H
 #define QUANT_QUANT_SLAB256_AVX512_H
 #include "quant/quant_k_avx2.h"

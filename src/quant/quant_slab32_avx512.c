@@ -2,9 +2,11 @@
  * ACT_Q8_0). Slabs hold the codes 128 too high, so that they are unsigned; the activations say what that adds to a
  * block's sum.
  *
- * Floor: per block, 32 rows and a column 16 products and 4 float multiplications share two 256-bit units: 0.8 of the
- * int8 peak. One core of an AMD EPYC (Zen 4, 3.7 GHz, int8 peak 236 thousand million multiply-adds a second): floor
- * 189, Q8_0 with 1,024 activations of 4,096 values 181 (bench_quant). */
+ * Floor: per block, 32 rows and a column 16 products and 8 float operations. Where all share two 512-bit units, 0.67 of
+ * the int8 peak; on Zen 4, half of the float operations have units of their own, 0.8. One core of an Intel Xeon
+ * (Emerald Rapids, int8 peak 362 thousand million multiply-adds a second, floor 241), 48 and 1,024 activations of 4,096
+ * values, three runs of bench_quant: Q8_0 166 to 177 and 225 to 234; MXFP4 168 and 175, 222 and 238 (and 113, 140 while
+ * the clock was low). Zen 4, 3.7 GHz, peak 236, floor 189, panels of four rows: Q8_0 181. */
 #ifdef __AVX512VNNI__
 #include "quant/quant_codes32_avx2.h"
 #include "quant/quant_slab_avx512.h"
@@ -71,16 +73,7 @@ INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, cons
         const struct half32 *const s[HALVES] = {half_at(t, slab, HALVES * b), half_at(t, slab, HALVES * b + 1)};
         __m512i sum[PANEL][HALVES];
         UNROLL for (int c = 0; c < C; c++) sum[c][0] = sum[c][1] = spread512(x + 4 * (8 * C + c));
-        UNROLL for (int j = 0; j < 8; j++)
-        {
-            const __m512i w0 = load512(s[0]->code[j]), w1 = load512(s[1]->code[j]);
-            UNROLL for (int c = 0; c < C; c++)
-            {
-                const __m512i a = spread512(x + 4 * (j * C + c));
-                sum[c][0] = _mm512_dpbusd_epi32(sum[c][0], w0, a);
-                sum[c][1] = _mm512_dpbusd_epi32(sum[c][1], w1, a);
-            }
-        }
+        groups512(C, s[0]->code, s[1]->code, x, 0, 8, sum);
         UNROLL for (int c = 0; c < C; c++)
         {
             const __m512 da = spread_float(x + 4 * (9 * C + c));

@@ -24,6 +24,22 @@ INLINE __m512 spread_float(const uint8_t *p)
     return _mm512_castsi512_ps(spread512(p));
 }
 
+/* sum += the products of groups [j0, j0 + n) of a slab's codes, [group][row][4] of each half, with the columns of x. */
+INLINE void groups512(int C, const uint8_t (*code0)[64], const uint8_t (*code1)[64], const uint8_t *x, int j0, int n,
+                      __m512i sum[PANEL][HALVES])
+{
+    UNROLL for (int j = j0; j < j0 + n; j++)
+    {
+        const __m512i w0 = load512(code0[j]), w1 = load512(code1[j]);
+        UNROLL for (int c = 0; c < C; c++)
+        {
+            const __m512i a = spread512(x + 4 * (j * C + c));
+            sum[c][0] = _mm512_dpbusd_epi32(sum[c][0], w0, a);
+            sum[c][1] = _mm512_dpbusd_epi32(sum[c][1], w1, a);
+        }
+    }
+}
+
 /* Starts the chains of n columns. */
 INLINE void acc_start(float *acc, int n)
 {

@@ -3,10 +3,10 @@
  *
  * Floor: with many columns that of quant_slab256_avx512.h; unpacking costs as much as the products of 8 (TQ2_0) to 27
  * (IQ3_XXS) columns.
- * Measured, one thread, 10^9 multiply-adds per second: 1,024 columns 170 to 195 (Zen 4); 12, 48 and 1,024 columns: Q3_K
- * 92, 152, 170; TQ1_0 67, 140, 199; TQ2_0 127, 190, 207; IQ2_XS 71, 112, 169; IQ2_S 74, 119, 144; IQ3_XXS 59, 132, 192;
- * IQ3_S 61, 110, 142; IQ1_S 80, 154, 186; IQ1_M 70, 132, 147 (Intel Xeon, Sapphire Rapids, whose clock moved by a fifth
- * meanwhile). */
+ * Measured, one thread, 10^9 multiply-adds per second: 1,024 columns 170 to 195 (Zen 4); 12, 48 and 1,024 columns of
+ * panels of four rows: Q3_K 92, 152, 170; TQ1_0 67, 140, 199; TQ2_0 127, 190, 207; IQ2_XS 71, 112, 169; IQ2_S 74, 119,
+ * 144; IQ3_XXS 59, 132, 192; IQ3_S 61, 110, 142; IQ1_S 80, 154, 186; IQ1_M 70, 132, 147 (Intel Xeon, Emerald Rapids,
+ * whose clock moved by a fifth meanwhile). */
 #ifdef __AVX512VNNI__
 #include "quant/quant_k_codes_avx2.h"
 #include "quant/quant_slab256_avx512.h"

@@ -2,7 +2,7 @@
  * codes 128 too high. Spec more-quants 2.2.
  *
  * Floor: per step of 32 codes, 32 rows and a column 16 products and 6 float operations share two pipes: 0.73 of the
- * int8 peak. Measured, one core of an Intel Xeon (Sapphire Rapids), 10^9 multiply-adds per second with 4, 12, 48 and
+ * int8 peak. Measured, one core of an Intel Xeon (Emerald Rapids), 10^9 multiply-adds per second with 4, 12, 48 and
  * 1,024 activation rows: 45, 73, 163, 183. */
 #ifdef __AVX512VNNI__
 #include "quant/quant_codes32_avx2.h"

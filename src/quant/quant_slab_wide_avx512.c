@@ -56,16 +56,7 @@ INLINE void step_wide(int C, const struct half_wide *const s[HALVES], int i, con
 {
     __m512i sum[PANEL][HALVES];
     UNROLL for (int c = 0; c < C; c++) sum[c][0] = sum[c][1] = spread512(x + 4 * (8 * C + c));
-    UNROLL for (int j = 0; j < 8; j++)
-    {
-        const __m512i w0 = load512(s[0]->code[8 * i + j]), w1 = load512(s[1]->code[8 * i + j]);
-        UNROLL for (int c = 0; c < C; c++)
-        {
-            const __m512i a = spread512(x + 4 * (j * C + c));
-            sum[c][0] = _mm512_dpbusd_epi32(sum[c][0], w0, a);
-            sum[c][1] = _mm512_dpbusd_epi32(sum[c][1], w1, a);
-        }
-    }
+    groups512(C, s[0]->code + 8 * i, s[1]->code + 8 * i, x, 0, 8, sum);
     UNROLL for (int c = 0; c < C; c++)
     {
         const __m512 da = spread_float(x + 4 * (9 * C + c));

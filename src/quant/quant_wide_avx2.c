@@ -2,7 +2,7 @@
  * unpacks anew, 32 codes at a time.
  *
  * Floor: 12 (Q1_0) to 17 (NVFP4) vector instructions for 32 values with the sums of lanes, three a cycle: 16 to 23 *
- * 10^9 weights per second at 3 GHz. Measured, one core of an Intel Xeon (Sapphire Rapids), 1 activation row, 10^9
+ * 10^9 weights per second at 3 GHz. Measured, one core of an Intel Xeon (Emerald Rapids), 1 activation row, 10^9
  * weights per second from the cache, and GB/s from memory: NVFP4 13, 7.0; Q1_0 23, 3.2; Q2_0 17, 4.4; Q2_0_128 17, 4.4
  * (value by value: 0.7 to 1). */
 #ifdef __AVX2__

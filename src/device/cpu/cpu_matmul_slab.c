@@ -1,6 +1,6 @@
 /* Matrix times many rows. Rows are taken in blocks that a third-level cache holds; they are packed into panels, then
- * every task unpacks QUANT_SLAB weight rows and multiplies them with all panels of the block. A matrix with too few
- * rows to feed the threads is also cut by panels. */
+ * every task multiplies a few slabs of weight rows with the panels of its rows (cpu_slab.h). A matrix with too few
+ * weight rows to feed the threads is cut into more tasks by panels. */
 #include <string.h>
 #include "device/cpu/cpu_matmul.h"
 #include "device/cpu/cpu_slab.h"
@@ -119,7 +119,7 @@ void cpu_matmul_slabs(struct dev_stream *s, const struct matmul_args *a, const s
     }
 }
 
-/* Of any type. */
+/* Of any type: readings of a number (quant.h) have no wider columns than the numbers. */
 void cpu_matmul_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu_work *w)
 {
     size_t column = 0;

@@ -3,7 +3,7 @@
  *
  * Floor: a multiply-add of sixteen a cycle, 59 thousand million a second on one core of an AMD EPYC (Zen 4, 3.7 GHz).
  * There sums of 2,048 tokens of Flash's heads (64 of 512 values) run at 53 (profile of ds4-bench), and so did scores
- * with two heads and eight rows at a time. On one core of an Intel Xeon (Sapphire Rapids, virtual; two a cycle, 83 to
+ * with two heads and eight rows at a time. On one core of an Intel Xeon (Emerald Rapids, virtual; two a cycle, 83 to
  * 89) sums reach 60 to 98 %, as other work on the machine leaves it; in the same runs scores, which end with a tree
  * each, reach 76 to 86 % as much as sums by fours (three runs) and 74 to 81 % by two and eight (nine runs). */
 #ifndef CPU_VEC512_H
