@@ -7,9 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/reading.h"
 
-static const double measure_s = 0.15;
 enum { LEAST_PASSES = 3 };
 
 /* Seconds of a pass. */
@@ -21,11 +19,12 @@ static double time_pass(struct pool *p, void (*task)(void *arg, int task, int th
 }
 
 /* Seconds of the fastest pass. */
-static double best_pass(struct pool *p, void (*task)(void *arg, int task, int thread), void *arg, int n_tasks)
+static double best_pass(struct pool *p, void (*task)(void *arg, int task, int thread), void *arg, int n_tasks,
+                        double seconds)
 {
     double best = 1e9;
     const double start = clock_s();
-    for (int pass = 0; pass < LEAST_PASSES || clock_s() - start < measure_s; pass++) {
+    for (int pass = 0; pass < LEAST_PASSES || clock_s() - start < seconds; pass++) {
         const double t = time_pass(p, task, arg, n_tasks);
         if (t < best) best = t;
     }
@@ -56,22 +55,33 @@ static void read_piece(void *arg, int task, int thread)
     w->sum[task] = reading_sum(w->way, w->read + (size_t)task * PIECE_WORDS, PIECE_WORDS * sizeof(uint64_t));
 }
 
-int measure_reading(struct pool *p, const void *bytes, uint64_t n, double *bytes_per_s, struct err *e)
+int measure_reading_once(struct pool *p, enum reading_way way, const void *bytes, uint64_t n, double *bytes_per_s,
+                         struct err *e)
 {
     const uint64_t piece = PIECE_WORDS * sizeof(uint64_t);
     const int tasks = (int)(n / piece);
-    struct memory_work w = {.read = bytes, .sum = mem_try((size_t)(tasks + 1) * sizeof *w.sum)};
+    struct memory_work w = {.way = way, .read = bytes, .sum = mem_try((size_t)(tasks + 1) * sizeof *w.sum)};
     if (!w.sum) return err_set(e, ERR_MEMORY, "too little memory is free");
-    double best = 1e9;
-    const double start = clock_s();
-    for (int pass = 0; tasks && (pass < LEAST_PASSES * READING_WAYS || clock_s() - start < measure_s); pass++) {
-        w.way = (enum reading_way)(pass % READING_WAYS);
-        const double t = time_pass(p, read_piece, &w, tasks);
-        if (t < best) best = t;
+    if (!tasks) {
+        mem_free(w.sum);
+        return err_set(e, ERR_LIMIT, "%llu bytes are too few to measure with", (unsigned long long)n);
     }
-    *bytes_per_s = (double)((uint64_t)tasks * piece) / best;
+    *bytes_per_s = (double)((uint64_t)tasks * piece) / time_pass(p, read_piece, &w, tasks);
     mem_free(w.sum);
-    return tasks ? 0 : err_set(e, ERR_LIMIT, "%llu bytes are too few to measure with", (unsigned long long)n);
+    return 0;
+}
+
+int measure_reading(struct pool *p, const void *bytes, uint64_t n, double *bytes_per_s, struct err *e)
+{
+    const double start = clock_s();
+    int rc = 0;
+    *bytes_per_s = 0;
+    for (int pass = 0; !rc && (pass < LEAST_PASSES * READING_WAYS || clock_s() - start < MEASURE_S); pass++) {
+        double v = 0;
+        rc = measure_reading_once(p, (enum reading_way)(pass % READING_WAYS), bytes, n, &v, e);
+        if (v > *bytes_per_s) *bytes_per_s = v;
+    }
+    return rc;
 }
 
 uint64_t measure_probe_bytes(const struct sysinfo *s)
@@ -136,7 +146,7 @@ int measure_products(struct pool *p, enum quant_isa isa, double *per_s, struct e
     if (b.w && b.x && b.out) {
         const int n = TASKS_PER_THREAD * pool_threads(p);
         fill_products(&b);
-        *per_s = (double)n * ROWS * TILE * K / best_pass(p, multiply, &b, n);
+        *per_s = (double)n * ROWS * TILE * K / best_pass(p, multiply, &b, n, MEASURE_S);
     } else {
         rc = err_set(e, ERR_MEMORY, "too little memory is free");
     }
@@ -164,14 +174,14 @@ static void spin(void *arg, int task, int thread)
     w->thread[thread].products = w->loop(PEAK_ROUNDS, &w->thread[thread].sink);
 }
 
-int measure_peak(struct pool *p, enum quant_isa isa, enum peak_kind kind, double *per_s, struct err *e)
+int measure_peak(struct pool *p, enum quant_isa isa, enum peak_kind kind, double seconds, double *per_s, struct err *e)
 {
     const int threads = pool_threads(p), n = 4 * threads;
     struct peak_work w = {.loop = peak_loop(isa, kind),
                           .thread = mem_try_aligned((size_t)threads * sizeof *w.thread, 64)};
     if (!w.thread) return err_set(e, ERR_MEMORY, "too little memory is free");
     for (int i = 0; i < threads; i++) w.thread[i].sink = 0, w.thread[i].products = 0;
-    const double t = best_pass(p, spin, &w, n);
+    const double t = best_pass(p, spin, &w, n, seconds);
     int64_t each = 0;
     for (int i = 0; i < threads; i++)
         if (w.thread[i].products) each = w.thread[i].products;

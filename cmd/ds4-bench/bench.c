@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "common/failure.h"
 #include "frontier_logits.h"
+#include "looks.h"
 
 struct decoding {
     ds4_session **session; /* [n] */
@@ -40,26 +41,35 @@ static int step(const struct bench *b, struct decoding *d, struct ds4_error *e)
     return rc;
 }
 
-static int measure_steps(const struct bench *b, struct decoding *d, struct bench_row *row, struct ds4_error *e)
+static int look(struct looks *l, bool now, struct ds4_error *e)
 {
-    const int n = b->o->n_tokens;
-    const double start = clock_s();
-    double first = start;
-    for (int i = 0; i < n; i++) {
-        const int rc = step(b, d, e);
-        if (rc) return rc;
-        if (i == 0) first = clock_s();
-    }
-    const double end = clock_s();
-    row->gen_tokens = n * d->n;
-    row->gen_tps = row->gen_tokens / (end - start);
-    row->gen_first_ms = (first - start) * 1e3;
-    row->gen_steady_tokens = (n - 1) * d->n;
-    row->gen_steady_tps = n > 1 ? row->gen_steady_tokens / (end - first) : 0;
-    return 0;
+    struct err err = {0};
+    return looks_take(l, now, &err) ? failure_of(e, &err) : 0;
 }
 
-static int measure_decode(const struct bench *b, ds4_session *s, struct bench_row *row, struct ds4_error *e)
+static int measure_steps(const struct bench *b, struct decoding *d, struct looks *l, struct bench_row *row,
+                         struct ds4_error *e)
+{
+    const int n = b->o->n_tokens;
+    double first = 0, all = 0;
+    int rc = look(l, true, e);
+    for (int i = 0; i < n && !rc; i++) {
+        const double start = clock_s();
+        rc = step(b, d, e);
+        all += clock_s() - start;
+        if (i == 0) first = all;
+        if (!rc) rc = look(l, i + 1 == n, e);
+    }
+    row->gen_tokens = n * d->n;
+    row->gen_tps = row->gen_tokens / all;
+    row->gen_first_ms = first * 1e3;
+    row->gen_steady_tokens = (n - 1) * d->n;
+    row->gen_steady_tps = n > 1 ? row->gen_steady_tokens / (all - first) : 0;
+    return rc;
+}
+
+static int measure_decode(const struct bench *b, ds4_session *s, struct looks *l, struct bench_row *row,
+                          struct ds4_error *e)
 {
     struct ds4_model_info info;
     ds4_engine_info(b->engine, &info);
@@ -69,7 +79,7 @@ static int measure_decode(const struct bench *b, ds4_session *s, struct bench_ro
     d.next = mem_alloc(n * sizeof *d.next);
     int rc = 0;
     for (; d.n < b->o->sessions && !rc; d.n += !rc) rc = ds4_session_fork(s, &d.session[d.n], e);
-    if (!rc) rc = measure_steps(b, &d, row, e);
+    if (!rc) rc = measure_steps(b, &d, l, row, e);
     for (int i = 0; i < d.n; i++) ds4_session_free(d.session[i]);
     mem_free(d.session);
     mem_free(d.next);
@@ -78,25 +88,35 @@ static int measure_decode(const struct bench *b, ds4_session *s, struct bench_ro
 
 /* ---------------------------------------------------------------- frontiers */
 
+struct prefill {
+    struct looks *l;
+    int said, rc;
+    struct ds4_error *e;
+};
+
 /* Called after every layer; said when more tokens are read than before. */
 static void progress(void *arg, int done, int total)
 {
-    int *const said = arg;
-    if (done > *said) fprintf(stderr, "ds4-bench: %d of %d tokens read\n", done, total);
-    *said = done;
+    struct prefill *const p = arg;
+    if (done > p->said) fprintf(stderr, "ds4-bench: %d of %d tokens read\n", done, total);
+    p->said = done;
+    if (!p->rc && done < total) p->rc = look(p->l, false, p->e);
 }
 
-static int measure_prefill(const struct bench *b, ds4_session *s, int frontier, struct bench_row *row,
+static int measure_prefill(const struct bench *b, ds4_session *s, int frontier, struct looks *l, struct bench_row *row,
                            struct ds4_error *e)
 {
     const int before = ds4_session_length(s);
-    int said = 0;
-    const double start = clock_s();
-    const int rc = ds4_session_sync(s, b->text.p, frontier, progress, &said, NULL, e);
+    struct prefill p = {.l = l, .e = e};
+    int rc = look(l, true, e);
+    if (rc) return rc;
+    const double start = clock_s(), spent = l->spent;
+    rc = ds4_session_sync(s, b->text.p, frontier, progress, &p, NULL, e);
     row->ctx_tokens = frontier;
     row->prefill_tokens = frontier - before;
-    row->prefill_tps = row->prefill_tokens / (clock_s() - start);
-    return rc;
+    row->prefill_tps = row->prefill_tokens / (clock_s() - start - (l->spent - spent));
+    if (!rc) rc = p.rc;
+    return rc ? rc : look(l, true, e);
 }
 
 static int measure_machine(const struct bench *b, struct ds4_error *e)
@@ -106,46 +126,49 @@ static int measure_machine(const struct bench *b, struct ds4_error *e)
 }
 
 /* Products of every kind at the speed of nothing but such products. */
-static void say_prefill(const struct bench *b, const struct bench_row *row)
+static void say_prefill(const struct bench *b, const struct looks *l, const struct bench_row *row)
 {
-    const struct machine_speed *const peak = b->machine->peak;
     struct ds4_cost c;
     ds4_engine_cost(b->engine, row->ctx_tokens - row->prefill_tokens, row->ctx_tokens, &c);
-    const double least = c.int8 / peak[PEAK_INT8].most + (c.f32 + c.attention) / peak[PEAK_F32].most;
+    const double least = c.int8 * looks_cost(l, PEAK_INT8) + (c.f32 + c.attention) * looks_cost(l, PEAK_F32);
     fprintf(stderr,
             "ds4-bench: ctx %d: prefill %.2f t/s, %.1f %% of the processors' speed: a token takes %.4f int8, %.4f f32 "
-            "and %.4f attention (thousand million multiply-adds), at the peaks %.3f ms\n",
+            "and %.4f attention (thousand million multiply-adds), at the peaks %.3f ms; these were int8 %.1f (%.1f to "
+            "%.1f), f32 %.1f in %d looks meanwhile\n",
             row->ctx_tokens, row->prefill_tps, 100 * row->prefill_tps * least, c.int8 * 1e-9, c.f32 * 1e-9,
-            c.attention * 1e-9, least * 1e3);
+            c.attention * 1e-9, least * 1e3, 1e-9 / looks_cost(l, PEAK_INT8), l->slowest * 1e-9, l->fastest * 1e-9,
+            1e-9 / looks_cost(l, PEAK_F32), l->n);
 }
 
 /* Decoding one token reads the active weights at least once, whatever else it does. */
-static void say_decode(const struct bench *b, const struct bench_row *row)
+static void say_decode(const struct bench *b, const struct looks *l, const struct bench_row *row)
 {
     struct ds4_cost c;
     const int n = b->o->n_tokens;
     ds4_engine_cost(b->engine, row->ctx_tokens, row->ctx_tokens + n, &c);
     fprintf(stderr,
-            "ds4-bench: ctx %d: decode %.2f t/s, %.1f %% of the memory's speed: a step reads %.3f GB of weights\n",
-            row->ctx_tokens, row->gen_tps,
-            100 * row->gen_tps / b->o->sessions * (double)c.weights / b->machine->read.most, (double)c.weights * 1e-9);
+            "ds4-bench: ctx %d: decode %.2f t/s, %.1f %% of the memory's speed: a step reads %.3f GB of weights; it "
+            "was read at %.2f GB/s (%.2f to %.2f) in %d looks meanwhile\n",
+            row->ctx_tokens, row->gen_tps, 100 * row->gen_tps / b->o->sessions * (double)c.weights * looks_cost(l, 0),
+            (double)c.weights * 1e-9, 1e-9 / looks_cost(l, 0), l->slowest * 1e-9, l->fastest * 1e-9, l->n);
 }
 
 static int measure_frontier(const struct bench *b, ds4_session *s, int frontier, struct bench_rows *rows,
                             struct ds4_error *e)
 {
     struct bench_row row = {0};
-    int rc = measure_prefill(b, s, frontier, &row, e);
+    struct looks at_peaks = {.m = b->machine}, at_memory = {.m = b->machine, .memory = true};
+    int rc = measure_prefill(b, s, frontier, &at_peaks, &row, e);
     if (!rc && b->o->dump_logits_dir) rc = frontier_logits(b, s, e);
     if (!rc) rc = measure_machine(b, e);
-    if (!rc && b->o->n_tokens) rc = measure_decode(b, s, &row, e);
+    if (!rc && b->o->n_tokens) rc = measure_decode(b, s, &at_memory, &row, e);
     if (!rc && b->o->n_tokens) rc = measure_machine(b, e);
     if (rc) return rc;
     row.kvcache_bytes = ds4_session_bytes(s);
     bench_rows_add(rows, &row);
     bench_row_print(b->csv, &row);
-    say_prefill(b, &row);
-    if (row.gen_tokens) say_decode(b, &row);
+    say_prefill(b, &at_peaks, &row);
+    if (row.gen_tokens) say_decode(b, &at_memory, &row);
     return 0;
 }
 

@@ -4,9 +4,9 @@
 #include "base/sysinfo.h"
 #include "base/topology.h"
 
-enum { READ_BYTES = 1 << 30 };
+enum { READ_BYTES = 1 << 30, LOOK_BYTES = 64 << 20 };
 
-static const double LEAST_SCALING = 1.9, MOST_SPREAD = 1.1;
+static const double LEAST_SCALING = 1.9, MOST_SPREAD = 1.1, LOOK_S = 0.002;
 
 /* The last part of the file: weights, and of a large one not what a cache holds. */
 static uint64_t measured_from(const struct machine *m)
@@ -76,12 +76,35 @@ static int measure_weights(const struct machine *m, double *v, struct err *e)
     return rc;
 }
 
+/* Every pass reads other bytes of the measured part of the file, which no cache holds. */
+int machine_look_memory(struct machine *m, double *bytes_per_s, struct err *e)
+{
+    const uint64_t from = measured_from(m), all = file_map_size(m->weights) - from;
+    const uint64_t n = all < LOOK_BYTES ? all : LOOK_BYTES;
+    int rc = 0;
+    pool_limit(m->pool, m->readers);
+    *bytes_per_s = 0;
+    for (int way = 0; way < READING_WAYS && !rc; way++) {
+        const uint64_t at = m->looks++ % (all / n) * n;
+        double v = 0;
+        rc = measure_reading_once(m->pool, (enum reading_way)way, file_map_data(m->weights) + from + at, n, &v, e);
+        if (v > *bytes_per_s) *bytes_per_s = v;
+    }
+    pool_limit(m->pool, pool_threads(m->pool));
+    return rc;
+}
+
+int machine_look_peak(const struct machine *m, enum peak_kind kind, double *per_s, struct err *e)
+{
+    return measure_peak(m->pool, m->isa, kind, LOOK_S, per_s, e);
+}
+
 /* Threads that share nothing: what is missing at 2 was taken by another program, or by a core that both are on. */
 static int measure_scaling(const struct machine *m, double *v, struct err *e)
 {
     double one = 0, two = 0;
-    int rc = measure_peak(m->apart[0], m->isa, PEAK_F32, &one, e);
-    if (!rc) rc = measure_peak(m->apart[1], m->isa, PEAK_F32, &two, e);
+    int rc = measure_peak(m->apart[0], m->isa, PEAK_F32, MEASURE_S, &one, e);
+    if (!rc) rc = measure_peak(m->apart[1], m->isa, PEAK_F32, MEASURE_S, &two, e);
     *v = one > 0 ? two / one : 0;
     return rc;
 }
@@ -92,7 +115,7 @@ int machine_measure(struct machine *m, struct err *e)
     int rc = measure_weights(m, &v, e);
     if (!rc) take(m, &m->read, v);
     for (int k = 0; k < PEAK_KINDS && !rc; k++) {
-        rc = measure_peak(m->pool, m->isa, (enum peak_kind)k, &v, e);
+        rc = measure_peak(m->pool, m->isa, (enum peak_kind)k, MEASURE_S, &v, e);
         if (!rc) take(m, &m->peak[k], v);
     }
     if (!rc && m->apart[1]) rc = measure_scaling(m, &v, e);

@@ -114,6 +114,7 @@ static void test_row(void **state)
     assert_true(said("machine: 2 threads (2 decode) on") && said("two threads do ") && said("most memory used"));
     assert_true(said("speed: a token takes 0.0") && said(" attention (thousand million multiply-adds), at the peaks "));
     assert_true(said("of the memory") && said("speed: a step reads 0.0"));
+    assert_true(said("these were int8 ") && said("it was read at ") && said(" looks meanwhile"));
 
     str_clear(&line);
     str_printf(&line, "--chat-prompt-file %s --ctx-start 64 --ctx-max 64 -n 0", text);
