@@ -77,7 +77,7 @@ INLINE __m256 add_step(enum qtype t, __m256 acc, __m256i sum, struct scales s, c
 }
 
 /* Step b and, if there are two, the next one. */
-INLINE void steps_direct(enum qtype t, int C, bool two, int k, int b, const uint8_t *const row[ROWS],
+INLINE void steps_direct(enum qtype t, enum asking ask, int C, bool two, int k, int b, const uint8_t *const row[ROWS],
                          const uint8_t *const col[DIRECT_COLS], __m256 sub[8], __m256 acc[DIRECT_COLS])
 {
     const size_t at = block_at(t, b), next = two && t != QT_IQ4_XS ? block_bytes(t) : 0;
@@ -92,7 +92,7 @@ INLINE void steps_direct(enum qtype t, int C, bool two, int k, int b, const uint
     if (t == QT_IQ4_XS && b % 8 == 0) iq4_xs_scales(row, at, sub);
     UNROLL for (int r = 0; r < ROWS; r++)
     {
-        ask_ahead(here[r], t == QT_IQ4_XS ? (size_t)(16 * (b % 8)) : 0, bytes);
+        ask_ahead(ask, here[r], t == QT_IQ4_XS ? (size_t)(16 * (b % 8)) : 0, bytes);
         w[r] = unsigned_codes(t, here[r], here[r] + next, b);
     }
     const struct scales d0 = scales_of_rows(t, here, 0, sub, b), d1 = scales_of_rows(t, here, next, sub, b + 1);
@@ -108,16 +108,16 @@ INLINE void steps_direct(enum qtype t, int C, bool two, int k, int b, const uint
     }
 }
 
-INLINE void rows_direct(enum qtype t, int C, int k, const uint8_t *const row[ROWS], const uint8_t *x, size_t x_stride,
-                        __m256 acc[DIRECT_COLS])
+INLINE void rows_direct(enum qtype t, enum asking ask, int C, int k, const uint8_t *const row[ROWS], const uint8_t *x,
+                        size_t x_stride, __m256 acc[DIRECT_COLS])
 {
     const uint8_t *col[DIRECT_COLS];
     __m256 sub[8];
     const int n = k / 32;
     row_pointers(x, x_stride, 0, C, C, col);
     UNROLL for (int c = 0; c < C; c++) acc[c] = _mm256_setzero_ps();
-    for (int b = 0; b + 1 < n; b += 2) steps_direct(t, C, true, k, b, row, col, sub, acc);
-    if (n % 2) steps_direct(t, C, false, k, n - 1, row, col, sub, acc);
+    for (int b = 0; b + 1 < n; b += 2) steps_direct(t, ask, C, true, k, b, row, col, sub, acc);
+    if (n % 2) steps_direct(t, ask, C, false, k, n - 1, row, col, sub, acc);
 }
 
 QUANT_TILE_DIRECT(tile_q8_0_avx512, QT_Q8_0)

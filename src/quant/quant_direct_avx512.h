@@ -2,23 +2,43 @@
  * rows at a time, each a stream of its own (quant_walk.h), and all activation rows of a pass use what was unpacked.
  * Included by *_avx512.c only.
  *
- * Lines are asked for a while before they are used, into the second-level cache: asked for into the first level, they
- * would take its few places for misses from the loads. Eight streams of Q8_0 (4096 columns, tasks of 64 rows), GB/s
- * with one and with two threads: nothing asked for 22 and 34, into the first level 19 and 31, into the second 27 and
- * 34; plain reading of the same memory: 27 and 33 (Zen 4, 2 cores, 4-KiB pages). */
+ * Lines are asked for a while before they are used; into which cache, depends on the processor (asking()).
+ *
+ * Zen 4: into the second level; asked for into the first, they would take its few places for misses from the loads.
+ * Eight streams of Q8_0 (4096 columns, tasks of 64 rows), GB/s with one and with two threads: nothing asked for 22 and
+ * 34, into the first level 19 and 31, into the second 27 and 34; plain reading of the same memory: 27 and 33 (2 cores,
+ * 4-KiB pages).
+ *
+ * Intel: into the first level, only 512 bytes ahead; loads that find their lines in the second level hold up the work.
+ * The same streams in tasks of 120 rows: into the second level 2 KiB ahead 11.3 and 20.6 to 21.6, 512 bytes ahead 12.7
+ * and 21.9, into the first 512 bytes ahead 13.3 and 22.4 to 23.2, 1 KiB ahead 13.2 and 22.2 to 23.2; plain reading 13.8
+ * and 24.2 to 25.1. Two threads, the first and the third of these ways: IQ2_XXS 14.2 and 14.9, Q2_K 18.9 and 19.5
+ * (Emerald Rapids, virtual, 2 cores, 4-KiB pages, medians of 13 to 31 rounds in turn). */
 #ifndef QUANT_QUANT_DIRECT_AVX512_H
 #define QUANT_QUANT_DIRECT_AVX512_H
 #include "quant/quant_avx512.h"
 
 enum { DIRECT_COLS = 4 /* activation rows that share a pass over the weights */ };
 
-/* Bytes between a line that is asked for and the place of work in its stream. */
-enum { AHEAD = 2048 };
+/* Into which cache lines are asked for. */
+enum asking { ASK_SECOND, ASK_FIRST };
 
-INLINE void ask_ahead(const uint8_t *row, size_t at, size_t bytes)
+/* Bytes between a line that is asked for and the place of work in its stream. */
+enum { AHEAD_SECOND = 2048, AHEAD_FIRST = 512 };
+
+/* What this processor is better off with. Kernels are compiled for both. */
+INLINE enum asking asking(void)
+{
+    return __builtin_cpu_is("intel") ? ASK_FIRST : ASK_SECOND;
+}
+
+INLINE void ask_ahead(enum asking ask, const uint8_t *row, size_t at, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += 64)
-        _mm_prefetch((const char *)(const void *)((uintptr_t)row + AHEAD + at + i), _MM_HINT_T1);
+        if (ask == ASK_FIRST)
+            _mm_prefetch((const char *)(const void *)((uintptr_t)row + AHEAD_FIRST + at + i), _MM_HINT_T0);
+        else
+            _mm_prefetch((const char *)(const void *)((uintptr_t)row + AHEAD_SECOND + at + i), _MM_HINT_T1);
 }
 
 /* Keeps a vector in a register from here on, and the order of what is around. */
@@ -64,12 +84,12 @@ INLINE void f16_pairs_of_rows(const uint8_t *const row[ROWS], size_t at, __m256 
 }
 
 /* Eight weight rows times C activation rows: acc[c] has one lane per weight row. */
-typedef void direct512_fn(enum qtype t, int C, int k, const uint8_t *const row[ROWS], const uint8_t *x, size_t x_stride,
-                          __m256 acc[DIRECT_COLS]);
+typedef void direct512_fn(enum qtype t, enum asking ask, int C, int k, const uint8_t *const row[ROWS], const uint8_t *x,
+                          size_t x_stride, __m256 acc[DIRECT_COLS]);
 
 /* Walks over a tile. */
-INLINE void direct_walk(direct512_fn *direct, enum qtype t, int k, const void *w, size_t w_stride, int n_rows,
-                        const uint8_t *x, size_t x_stride, int n_cols, float *out, size_t out_stride)
+INLINE void direct_walk(direct512_fn *direct, enum qtype t, enum asking ask, int k, const void *w, size_t w_stride,
+                        int n_rows, const uint8_t *x, size_t x_stride, int n_cols, float *out, size_t out_stride)
 {
     for (int j = 0; j < stream_steps(n_rows, ROWS); j++) {
         const uint8_t *row[ROWS];
@@ -78,7 +98,7 @@ INLINE void direct_walk(direct512_fn *direct, enum qtype t, int k, const void *w
             const int n = n_cols - c < DIRECT_COLS ? n_cols - c : DIRECT_COLS;
             __m256 acc[DIRECT_COLS];
             UNROLL for (int C = 1; C <= DIRECT_COLS; C++) if (n == C)
-                direct(t, C, k, row, x + (size_t)c * x_stride, x_stride, acc);
+                direct(t, ask, C, k, row, x + (size_t)c * x_stride, x_stride, acc);
             for (int i = 0; i < n; i++) store_rows(out + (size_t)(c + i) * out_stride, acc[i], j, n_rows);
         }
     }
@@ -89,7 +109,10 @@ INLINE void direct_walk(direct512_fn *direct, enum qtype t, int k, const void *w
     void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,           \
               float *out, size_t out_stride)                                                                           \
     {                                                                                                                  \
-        direct_walk(rows_direct, type, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                  \
+        if (asking() == ASK_FIRST)                                                                                     \
+            direct_walk(rows_direct, type, ASK_FIRST, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);   \
+        else                                                                                                           \
+            direct_walk(rows_direct, type, ASK_SECOND, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);  \
     }
 
 #endif

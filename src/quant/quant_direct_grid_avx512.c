@@ -328,8 +328,8 @@ INLINE __m256 iq1_m_d_of_rows(const uint8_t *const row[ROWS], size_t at)
     return _mm256_cvtph_ps(_mm_load_si128((const __m128i *)d));
 }
 
-INLINE __m256 rows_iq1(enum qtype t, int n, const uint8_t *const row[ROWS], const struct acts *a, const float *d,
-                       __m256 acc)
+INLINE __m256 rows_iq1(enum qtype t, enum asking ask, int n, const uint8_t *const row[ROWS], const struct acts *a,
+                       const float *d, __m256 acc)
 {
     _Alignas(64) uint16_t index[2][ROWS][GROUPS], code[2][ROWS][GROUPS];
     const size_t bytes = block_bytes(t);
@@ -343,7 +343,7 @@ INLINE __m256 rows_iq1(enum qtype t, int n, const uint8_t *const row[ROWS], cons
         __m256i s0, s1;
         UNROLL for (int r = 0; r < ROWS; r++)
         {
-            ask_ahead(row[r], at, bytes);
+            ask_ahead(ask, row[r], at, bytes);
             put_indices(t, row[r] + later, index[b % 2][r]);
             copy_codes(index[(b + 1) % 2][r], code[(b + 1) % 2][r]);
             sum[r] = block_iq1(t, row[r] + at, code[b % 2][r], a + b);
@@ -397,7 +397,7 @@ INLINE __m512i two_blocks(enum qtype t, const struct book *k, const uint8_t *fir
 }
 
 /* Blocks [0, n) of eight weight rows: acc goes on. */
-INLINE __m256 rows_blocks(enum qtype t, const struct book *k, int n, const uint8_t *const row[ROWS],
+INLINE __m256 rows_blocks(enum qtype t, enum asking ask, const struct book *k, int n, const uint8_t *const row[ROWS],
                           const uint8_t *plane, const float *d, __m256 acc)
 {
     for (int b = 0; b < n; b += BLOCKS, plane += pair_bytes(t)) {
@@ -406,7 +406,7 @@ INLINE __m256 rows_blocks(enum qtype t, const struct book *k, int n, const uint8
         __m256i s0, s1;
         UNROLL for (int r = 0; r < ROWS; r++)
         {
-            ask_ahead(row[r], at, 2 * block_bytes(t));
+            ask_ahead(ask, row[r], at, 2 * block_bytes(t));
             sum[r] = two_blocks(t, k, row[r] + at, row[r] + second, plane);
             KEEP512(sum[r]);
         }
@@ -418,8 +418,8 @@ INLINE __m256 rows_blocks(enum qtype t, const struct book *k, int n, const uint8
 }
 
 /* Blocks [first, first + n) of all rows times one activation row: out goes on from the blocks before. */
-INLINE void piece(enum qtype t, const struct book *book, int k, const uint8_t *w, size_t w_stride, int n_rows,
-                  const uint8_t *x, int first, int n, float *out)
+INLINE void piece(enum qtype t, enum asking ask, const struct book *book, int k, const uint8_t *w, size_t w_stride,
+                  int n_rows, const uint8_t *x, int first, int n, float *out)
 {
     _Alignas(64) uint8_t plane[PIECE * PAIR_BYTES];
     const __m256 by = _mm256_set1_ps(first + n == k / 256 ? last_factor(t) : 1);
@@ -430,21 +430,21 @@ INLINE void piece(enum qtype t, const struct book *book, int k, const uint8_t *w
         stream_pointers(w + (size_t)first * block_bytes(t), w_stride, j, n_rows, ROWS, row);
         const __m256 start = first ? load_rows(out, j, n_rows) : _mm256_setzero_ps();
         const float *const d = row_d(x, k) + first;
-        const __m256 acc = is_iq1(t) ? rows_iq1(t, n, row, (const struct acts *)(const void *)plane, d, start)
-                                     : rows_blocks(t, book, n, row, plane, d, start);
+        const __m256 acc = is_iq1(t) ? rows_iq1(t, ask, n, row, (const struct acts *)(const void *)plane, d, start)
+                                     : rows_blocks(t, ask, book, n, row, plane, d, start);
         store_rows(out, _mm256_mul_ps(acc, by), j, n_rows);
     }
 }
 
-INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride,
-                 int n_cols, float *out, size_t out_stride)
+INLINE void tile(enum qtype t, enum asking ask, int k, const void *w, size_t w_stride, int n_rows, const void *x,
+                 size_t x_stride, int n_cols, float *out, size_t out_stride)
 {
     struct book book;
     if (!is_iq1(t)) book_fill(t, &book);
     for (int c = 0; c < n_cols; c++)
         for (int first = 0; first < k / 256; first += BLOCKS * PIECE) {
             const int n = k / 256 - first < BLOCKS * PIECE ? k / 256 - first : BLOCKS * PIECE;
-            piece(t, &book, k, w, w_stride, n_rows, (const uint8_t *)x + (size_t)c * x_stride, first, n,
+            piece(t, ask, &book, k, w, w_stride, n_rows, (const uint8_t *)x + (size_t)c * x_stride, first, n,
                   out + (size_t)c * out_stride);
         }
 }
@@ -456,8 +456,10 @@ INLINE void tile(enum qtype t, int k, const void *w, size_t w_stride, int n_rows
     {                                                                                                                  \
         if (n_cols > (most))                                                                                           \
             tile_##name##_avx2(k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                          \
+        else if (asking() == ASK_FIRST)                                                                                \
+            tile(type, ASK_FIRST, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                       \
         else                                                                                                           \
-            tile(type, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                                  \
+            tile(type, ASK_SECOND, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                      \
     }
 
 TILE(iq2_xs, QT_IQ2_XS, 3)

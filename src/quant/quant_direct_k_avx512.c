@@ -139,7 +139,7 @@ INLINE __m512i spread(enum qtype t, __m256i scale, int i)
 
 /* Block b of eight weight rows times C activation rows: per column and row a vector whose first half adds up to the sum
  * of scaled products, the second to the minimum term. */
-INLINE void block_products(enum qtype t, int C, const uint8_t *const row[ROWS], int b, int k,
+INLINE void block_products(enum qtype t, enum asking ask, int C, const uint8_t *const row[ROWS], int b, int k,
                            const uint8_t *const col[DIRECT_COLS], __m512i v[DIRECT_COLS][ROWS])
 {
     __m512i q[DIRECT_COLS][MOST_PARTS];
@@ -150,7 +150,7 @@ INLINE void block_products(enum qtype t, int C, const uint8_t *const row[ROWS], 
         const uint8_t *const block = row[r] + (size_t)b * block_bytes(t);
         __m256i scale, min;
         __m512i s[DIRECT_COLS];
-        ask_ahead(block, 0, block_bytes(t));
+        ask_ahead(ask, block, 0, block_bytes(t));
         factors(t, block, &scale, &min);
         struct bits bits = bits_load(t, block);
         UNROLL for (int c = 0; c < C; c++) s[c] = _mm512_setzero_si512();
@@ -170,8 +170,8 @@ INLINE void block_products(enum qtype t, int C, const uint8_t *const row[ROWS], 
     }
 }
 
-INLINE void rows_direct(enum qtype t, int C, int k, const uint8_t *const row[ROWS], const uint8_t *x, size_t x_stride,
-                        __m256 acc[DIRECT_COLS])
+INLINE void rows_direct(enum qtype t, enum asking ask, int C, int k, const uint8_t *const row[ROWS], const uint8_t *x,
+                        size_t x_stride, __m256 acc[DIRECT_COLS])
 {
     const uint8_t *col[DIRECT_COLS];
     row_pointers(x, x_stride, 0, C, C, col);
@@ -179,7 +179,7 @@ INLINE void rows_direct(enum qtype t, int C, int k, const uint8_t *const row[ROW
     for (int b = 0; b < k / 256; b++) {
         __m512i v[DIRECT_COLS][ROWS];
         __m256 d, dmin;
-        block_products(t, C, row, b, k, col, v);
+        block_products(t, ask, C, row, b, k, col, v);
         f16_pairs_of_rows(row, (size_t)b * block_bytes(t) + d_at(t) - (has_min(t) ? 0 : 2), &d, &dmin);
         UNROLL for (int c = 0; c < C; c++)
         {

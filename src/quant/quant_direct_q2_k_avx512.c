@@ -66,8 +66,8 @@ INLINE __m256i minimum_terms(const __m512i min[2], const uint8_t *sums)
 
 /* Block b of eight weight rows times C activation rows: per column and row a vector that adds up to the sum of scaled
  * products. */
-INLINE void block_products(int C, const uint8_t *const row[ROWS], int b, const uint8_t *const col[DIRECT_COLS],
-                           __m512i v[DIRECT_COLS][ROWS])
+INLINE void block_products(enum asking ask, int C, const uint8_t *const row[ROWS], int b,
+                           const uint8_t *const col[DIRECT_COLS], __m512i v[DIRECT_COLS][ROWS])
 {
     __m512i q[DIRECT_COLS][PARTS];
     UNROLL for (int c = 0; c < C; c++) UNROLL for (int i = 0; i < PARTS; i++)
@@ -78,7 +78,7 @@ INLINE void block_products(int C, const uint8_t *const row[ROWS], int b, const u
     UNROLL for (int r = 0; r < ROWS; r++)
     {
         const uint8_t *const block = row[r] + (size_t)b * Q2_K_BYTES;
-        ask_ahead(block, 0, Q2_K_BYTES);
+        ask_ahead(ask, block, 0, Q2_K_BYTES);
         const __m512i table = products(block);
         __m512i bytes = load512(block + Q2_K_QS);
         KEEP512(bytes); /* loaded once: lines are crossed */
@@ -91,8 +91,8 @@ INLINE void block_products(int C, const uint8_t *const row[ROWS], int b, const u
     }
 }
 
-INLINE void rows_direct(enum qtype t, int C, int k, const uint8_t *const row[ROWS], const uint8_t *x, size_t x_stride,
-                        __m256 acc[DIRECT_COLS])
+INLINE void rows_direct(enum qtype t, enum asking ask, int C, int k, const uint8_t *const row[ROWS], const uint8_t *x,
+                        size_t x_stride, __m256 acc[DIRECT_COLS])
 {
     const uint8_t *col[DIRECT_COLS];
     row_pointers(x, x_stride, 0, C, C, col);
@@ -101,7 +101,7 @@ INLINE void rows_direct(enum qtype t, int C, int k, const uint8_t *const row[ROW
         const size_t at = (size_t)b * Q2_K_BYTES;
         __m512i v[DIRECT_COLS][ROWS];
         __m256 d, dmin;
-        block_products(C, row, b, col, v);
+        block_products(ask, C, row, b, col, v);
         const __m512i min[2] = {minima(row, at + Q2_K_SCALES), minima(row + 4, at + Q2_K_SCALES)};
         f16_pairs_of_rows(row, at + Q2_K_D, &d, &dmin);
         UNROLL for (int c = 0; c < C; c++)

@@ -46,8 +46,8 @@ INLINE __m256 step_wide(__m256 total, const __m512i v[ROWS], const float *da)
     return _mm256_add_ps(total, _mm256_mul_ps(_mm256_set1_ps(da[1]), _mm256_cvtepi32_ps(s1)));
 }
 
-INLINE void rows_direct(enum qtype t, int C, int k, const uint8_t *const row[ROWS], const uint8_t *x, size_t x_stride,
-                        __m256 acc[DIRECT_COLS])
+INLINE void rows_direct(enum qtype t, enum asking ask, int C, int k, const uint8_t *const row[ROWS], const uint8_t *x,
+                        size_t x_stride, __m256 acc[DIRECT_COLS])
 {
     const __m512i offset = _mm512_set1_epi8((char)wide_offset(t));
     const uint8_t *col[DIRECT_COLS];
@@ -57,7 +57,7 @@ INLINE void rows_direct(enum qtype t, int C, int k, const uint8_t *const row[ROW
     for (int b = 0; b < k / 64; b += parts) {
         const size_t at = (size_t)(b / parts) * wide_bytes(t);
         __m256 total[DIRECT_COLS], scale[4];
-        UNROLL for (int r = 0; r < ROWS; r++) ask_ahead(row[r], at, wide_bytes(t));
+        UNROLL for (int r = 0; r < ROWS; r++) ask_ahead(ask, row[r], at, wide_bytes(t));
         if (t == QT_NVFP4)
             nvfp4_scales(row, at, scale);
         else

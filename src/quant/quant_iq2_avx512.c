@@ -87,8 +87,8 @@ INLINE __m256 scales_of_rows(const uint8_t *const row[ROWS], size_t at)
 }
 
 /* n_pairs of blocks of eight weight rows: acc goes on. A pair is made ready while the one before it is multiplied. */
-INLINE __m256 rows_pairs(const struct book *book, int n_pairs, const uint8_t *const row[ROWS], const uint8_t *plane,
-                         const float *d, __m256 acc)
+INLINE __m256 rows_pairs(const struct book *book, enum asking ask, int n_pairs, const uint8_t *const row[ROWS],
+                         const uint8_t *plane, const float *d, __m256 acc)
 {
     struct pair v = pair_load(book, row[0], row[0] + IQ2_XXS_BYTES);
     for (int b = 0; b < n_pairs; b++, plane += VECTORS * 64) {
@@ -99,7 +99,7 @@ INLINE __m256 rows_pairs(const struct book *book, int n_pairs, const uint8_t *co
         {
             const size_t next = r + 1 < ROWS || b + 1 == n_pairs ? at : at + 2 * IQ2_XXS_BYTES;
             const uint8_t *const w = row[(r + 1) % ROWS] + next;
-            ask_ahead(w, 0, 2 * IQ2_XXS_BYTES);
+            ask_ahead(ask, w, 0, 2 * IQ2_XXS_BYTES);
             struct pair ahead = pair_load(book, w, w + IQ2_XXS_BYTES);
             KEEP512(ahead.code[0]);
             KEEP512(ahead.code[1]);
@@ -131,8 +131,8 @@ INLINE __m256 rows_last(const struct book *book, const uint8_t *const row[ROWS],
 }
 
 /* Blocks [first, first + n) of all rows times one activation row: out goes on from the blocks before. */
-INLINE void piece(const struct book *book, int k, const uint8_t *w, size_t w_stride, int n_rows, const uint8_t *x,
-                  int first, int n, float *out)
+INLINE void piece(const struct book *book, enum asking ask, int k, const uint8_t *w, size_t w_stride, int n_rows,
+                  const uint8_t *x, int first, int n, float *out)
 {
     _Alignas(64) uint8_t plane[PIECE][VECTORS][64];
     const float *const d = row_d(x, k) + first;
@@ -146,7 +146,7 @@ INLINE void piece(const struct book *book, int k, const uint8_t *w, size_t w_str
         const uint8_t *row[ROWS], *last[ROWS];
         stream_pointers(w + (size_t)first * IQ2_XXS_BYTES, w_stride, j, n_rows, ROWS, row);
         __m256 acc = first ? load_rows(out, j, n_rows) : _mm256_setzero_ps();
-        if (n > 1) acc = rows_pairs(book, n / 2, row, plane[0][0], d, acc);
+        if (n > 1) acc = rows_pairs(book, ask, n / 2, row, plane[0][0], d, acc);
         if (n % 2) {
             for (int r = 0; r < ROWS; r++) last[r] = row[r] + (size_t)(n - 1) * IQ2_XXS_BYTES;
             acc = rows_last(book, last, plane[n / 2][0], d[n - 1], acc);
@@ -155,15 +155,24 @@ INLINE void piece(const struct book *book, int k, const uint8_t *w, size_t w_str
     }
 }
 
-void tile_iq2_xxs_avx512(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,
-                         float *out, size_t out_stride)
+INLINE void tile(enum asking ask, int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride,
+                 int n_cols, float *out, size_t out_stride)
 {
     const struct book book = book_load();
     for (int c = 0; c < n_cols; c++)
         for (int first = 0; first < k / 256; first += 2 * PIECE) {
             const int n = k / 256 - first < 2 * PIECE ? k / 256 - first : 2 * PIECE;
-            piece(&book, k, w, w_stride, n_rows, (const uint8_t *)x + (size_t)c * x_stride, first, n,
+            piece(&book, ask, k, w, w_stride, n_rows, (const uint8_t *)x + (size_t)c * x_stride, first, n,
                   out + (size_t)c * out_stride);
         }
+}
+
+void tile_iq2_xxs_avx512(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,
+                         float *out, size_t out_stride)
+{
+    if (asking() == ASK_FIRST)
+        tile(ASK_FIRST, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
+    else
+        tile(ASK_SECOND, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
 }
 #endif
