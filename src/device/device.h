@@ -355,7 +355,9 @@ struct dev_ops {
     struct dev_stream *(*stream_create)(struct dev *d); /* NULL: out of memory */
     void (*stream_free)(struct dev_stream *s);
 
-    struct dev_buf *(*buf_create)(struct dev *d, const struct buf_desc *desc); /* NULL: out of memory */
+    /* NULL: out of memory. Contents are undefined: what nobody uses costs no memory, and the rows of a large buffer are
+     * cleared by the system where they are first written. */
+    struct dev_buf *(*buf_create)(struct dev *d, const struct buf_desc *desc);
     void (*buf_free)(struct dev_buf *b);
     size_t (*buf_bytes)(const struct dev *d, const struct buf_desc *desc); /* for the memory plan */
 

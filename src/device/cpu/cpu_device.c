@@ -201,7 +201,7 @@ static struct dev_buf *buf_create(struct dev *d, const struct buf_desc *desc)
     struct dev_buf *b = mem_try(sizeof *b);
     if (!b) return NULL;
     *b = (struct dev_buf){.d = *desc, .stride = buf_stride(desc)};
-    b->data = mem_try_aligned(buf_bytes(d, desc) + 64, 64);
+    b->data = mem_try_scratch(buf_bytes(d, desc) + 64);
     if (b->data) return b;
     buf_free(b);
     return NULL;
