@@ -48,6 +48,9 @@ quant_pack_fn quant_pack_32, quant_pack_32_sums, quant_pack_pairs;
 quant_pack_fn quant_pack_high_32 /* IQ2_XXS */, quant_pack_iq2_xxs_eighths /* quads of every eighth value */,
     quant_pack_high_16 /* Q6_K */, quant_pack_q3_k, quant_pack_tq, quant_pack_iq2_16 /* IQ2_XS, IQ2_S */,
     quant_pack_iq3_xxs, quant_pack_iq3_s, quant_pack_iq1_s, quant_pack_iq1_m, quant_pack_iq4_xs;
+/* Quads of every fourth value. */
+quant_pack_fn quant_pack_iq2_16_fourths, quant_pack_iq3_xxs_fourths, quant_pack_iq3_s_fourths, quant_pack_iq1_s_fourths,
+    quant_pack_iq1_m_fourths;
 /* How much too high unsigned codes are. */
 enum { IQ2_OFFSET = 43, IQ3_XXS_OFFSET = 62, IQ3_S_OFFSET = 15, IQ1_OFFSET = 9, Q6_OFFSET = 32, Q3_OFFSET = 4 };
 /* The same in every NEON set. */

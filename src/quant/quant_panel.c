@@ -72,40 +72,83 @@ static inline uint8_t *put_eighths(const uint8_t *const *x, size_t at, int n, ui
     return to + 32 * n;
 }
 
+/* Rows of four bytes as columns. */
+static inline void transpose4(const uint8_t *from, uint32_t to[4])
+{
+    uint32_t v[4];
+    memcpy(v, from, sizeof v);
+    const uint32_t even = 0x00ff00ff, low = 0xffff;
+    const uint32_t a0 = (v[0] & even) | (v[1] & even) << 8, a1 = (v[0] >> 8 & even) | (v[1] & ~even);
+    const uint32_t b0 = (v[2] & even) | (v[3] & even) << 8, b1 = (v[2] >> 8 & even) | (v[3] & ~even);
+    to[0] = (a0 & low) | b0 << 16;
+    to[1] = (a1 & low) | b1 << 16;
+    to[2] = a0 >> 16 | (b0 & ~low);
+    to[3] = a1 >> 16 | (b1 & ~low);
+}
+
+/* 16 codes of n rows as quads of every fourth value. */
+static inline uint8_t *put_fourths(const uint8_t *const *x, size_t at, int n, uint8_t *to)
+{
+    for (int c = 0; c < n; c++) {
+        uint32_t quad[4];
+        transpose4(x[c] + at, quad);
+        for (int j = 0; j < 4; j++) memcpy(to + 4 * (j * n + c), &quad[j], 4);
+    }
+    return to + 16 * n;
+}
+
+/* What the values of a quad are: neighbours, or every fourth of 16, every eighth of 32. */
+enum order { NEIGHBOURS, FOURTHS, EIGHTHS };
+
+static inline uint8_t *put_codes(const uint8_t *const *x, size_t at, int n, enum order order, uint8_t *to)
+{
+    if (order == EIGHTHS)
+        for (size_t j = 0; j < 8; j++) to = put_eighths(x, at + 32 * j, n, to);
+    else if (order == FOURTHS)
+        for (size_t j = 0; j < 16; j++) to = put_fourths(x, at + 16 * j, n, to);
+    else
+        for (size_t j = 0; j < 64; j++) to = put(x, at + 4 * j, n, to);
+    return to;
+}
+
 /* high 0: pairs of sums. */
 static inline void pack_256(int k, const uint8_t *const *x, int n, int first, int n_blocks, int high, int each,
-                            bool eighths, uint8_t *to)
+                            enum order order, uint8_t *to)
 {
     const size_t d = (size_t)k, bsums = d + (size_t)k / 256 * 4;
     for (size_t b = (size_t)first; b < (size_t)(first + n_blocks); b++) {
-        for (size_t j = 0; eighths && j < 8; j++) to = put_eighths(x, 256 * b + 32 * j, n, to);
-        for (size_t j = 0; !eighths && j < 64; j++) to = put(x, 256 * b + 4 * j, n, to);
+        to = put_codes(x, 256 * b, n, order, to);
         if (high) to = put_high(x, bsums + 32 * b, n, high, each, to);
         for (size_t i = 0; !high && i < 8; i++) to = put(x, bsums + 32 * b + 4 * i, n, to);
         to = put(x, d + 4 * b, n, to);
     }
 }
 
-#define PACK_256(name, high, each, eighths)                                                                            \
+#define PACK_256(name, high, each, order)                                                                              \
     void name(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *panel)                          \
     {                                                                                                                  \
         if (n == QUANT_PANEL_MOST)                                                                                     \
-            pack_256(k, x, QUANT_PANEL_MOST, first, n_blocks, high, each, eighths, panel);                             \
+            pack_256(k, x, QUANT_PANEL_MOST, first, n_blocks, high, each, order, panel);                               \
         else if (n == 4)                                                                                               \
-            pack_256(k, x, 4, first, n_blocks, high, each, eighths, panel);                                            \
+            pack_256(k, x, 4, first, n_blocks, high, each, order, panel);                                              \
         else                                                                                                           \
-            pack_256(k, x, n, first, n_blocks, high, each, eighths, panel);                                            \
+            pack_256(k, x, n, first, n_blocks, high, each, order, panel);                                              \
     }
 
-PACK_256(quant_pack_pairs, 0, 1, false)
-PACK_256(quant_pack_high_32, IQ2_OFFSET, 2, false)
-PACK_256(quant_pack_iq2_xxs_eighths, IQ2_OFFSET, 2, true)
-PACK_256(quant_pack_high_16, Q6_OFFSET, 1, false)
-PACK_256(quant_pack_q3_k, Q3_OFFSET, 1, false)
-PACK_256(quant_pack_tq, 1, 2, false)
-PACK_256(quant_pack_iq2_16, IQ2_OFFSET, 1, false)
-PACK_256(quant_pack_iq3_xxs, IQ3_XXS_OFFSET, 2, false)
-PACK_256(quant_pack_iq3_s, IQ3_S_OFFSET, 2, false)
-PACK_256(quant_pack_iq1_s, IQ1_OFFSET, 2, false)
-PACK_256(quant_pack_iq1_m, IQ1_OFFSET, 1, false)
-PACK_256(quant_pack_iq4_xs, 128, 2, false)
+PACK_256(quant_pack_pairs, 0, 1, NEIGHBOURS)
+PACK_256(quant_pack_high_32, IQ2_OFFSET, 2, NEIGHBOURS)
+PACK_256(quant_pack_iq2_xxs_eighths, IQ2_OFFSET, 2, EIGHTHS)
+PACK_256(quant_pack_high_16, Q6_OFFSET, 1, NEIGHBOURS)
+PACK_256(quant_pack_q3_k, Q3_OFFSET, 1, NEIGHBOURS)
+PACK_256(quant_pack_tq, 1, 2, NEIGHBOURS)
+PACK_256(quant_pack_iq2_16, IQ2_OFFSET, 1, NEIGHBOURS)
+PACK_256(quant_pack_iq3_xxs, IQ3_XXS_OFFSET, 2, NEIGHBOURS)
+PACK_256(quant_pack_iq3_s, IQ3_S_OFFSET, 2, NEIGHBOURS)
+PACK_256(quant_pack_iq1_s, IQ1_OFFSET, 2, NEIGHBOURS)
+PACK_256(quant_pack_iq1_m, IQ1_OFFSET, 1, NEIGHBOURS)
+PACK_256(quant_pack_iq2_16_fourths, IQ2_OFFSET, 1, FOURTHS)
+PACK_256(quant_pack_iq3_xxs_fourths, IQ3_XXS_OFFSET, 2, FOURTHS)
+PACK_256(quant_pack_iq3_s_fourths, IQ3_S_OFFSET, 2, FOURTHS)
+PACK_256(quant_pack_iq1_s_fourths, IQ1_OFFSET, 2, FOURTHS)
+PACK_256(quant_pack_iq1_m_fourths, IQ1_OFFSET, 1, FOURTHS)
+PACK_256(quant_pack_iq4_xs, 128, 2, NEIGHBOURS)

@@ -98,17 +98,27 @@ INLINE void fill_by_rows(codes64_fn *codes64, enum qtype t, const uint8_t *const
     if (has_min(t)) _mm512_store_ps(s->dmin, f16_of_slab_rows(row, at + dmin_at(t)));
 }
 
-/* Defines the kernels of a type by `fill_half`, which unpacks one block of sixteen rows; sums: panel_sums. */
+/* One block of sixteen rows; book: what the codes are looked up in. */
+typedef void half256_fn(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at,
+                        struct half256 *s);
+
+INLINE void fill256(half256_fn *half, enum qtype t, const void *book, const uint8_t *const row[QUANT_SLAB], int first,
+                    int n_blocks, uint8_t *slab)
+{
+    struct half256 *const s = (struct half256 *)(void *)slab;
+    for (int h = 0; h < HALVES; h++)
+        for (int b = 0; b < n_blocks; b++) {
+            const size_t at = (size_t)(first + b) * block_bytes(t);
+            prefetch_slab(row + SLAB_ROWS * h, at + 2 * block_bytes(t), block_bytes(t));
+            half(t, book, row + SLAB_ROWS * h, at, s + HALVES * b + h);
+        }
+}
+
+/* Defines the kernels of a type by `fill_blocks`, which is fill of several types; sums: panel_sums. */
 #define SLAB256(name, type, packing, sums)                                                                             \
     static void name##_fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)              \
     {                                                                                                                  \
-        struct half256 *const s = (struct half256 *)(void *)slab;                                                      \
-        for (int h = 0; h < HALVES; h++)                                                                               \
-            for (int b = 0; b < n_blocks; b++) {                                                                       \
-                const size_t at = (size_t)(first + b) * block_bytes(type);                                             \
-                prefetch_slab(row + SLAB_ROWS * h, at + 2 * block_bytes(type), block_bytes(type));                     \
-                fill_half(type, row + SLAB_ROWS * h, at, s + HALVES * b + h);                                          \
-            }                                                                                                          \
+        fill_blocks(type, row, first, n_blocks, slab);                                                                 \
     }                                                                                                                  \
     static void name##_multiply(int n_blocks, const uint8_t *slab, const uint8_t *panel, int n, int piece, float *acc) \
     {                                                                                                                  \

@@ -22,9 +22,15 @@ INLINE __m512i codes64(enum qtype t, const uint8_t *b, const struct prep *p, int
     return _mm512_or_si512(lo, _mm512_slli_epi16(_mm512_and_si512(bits, _mm512_set1_epi8(1)), 4));
 }
 
-INLINE void fill_half(enum qtype t, const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_half(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
 {
+    (void)book;
     fill_by_rows(codes64, t, row, at, s);
+}
+
+INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
+{
+    fill256(fill_half, t, NULL, row, first, n_blocks, slab);
 }
 
 SLAB256(q4_k, QT_Q4_K, quant_pack_pairs, 8)

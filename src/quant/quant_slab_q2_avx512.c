@@ -7,25 +7,7 @@
 #ifdef __AVX512VNNI__
 #include "quant/quant_slab256_avx512.h"
 #include "quant/quant_iq2_book_avx512.h"
-
-/* Transposes four groups of four bytes of sixteen rows: v[i], group i of row 0, of row 1 ... */
-INLINE void groups_of_rows(const uint8_t *const row[SLAB_ROWS], size_t at, __m512i v[4])
-{
-    __m512i a[4];
-    UNROLL for (int i = 0; i < 4; i++)
-    {
-        a[i] = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(row[i] + at)));
-        a[i] = _mm512_inserti32x4(a[i], _mm_loadu_si128((const __m128i *)(row[4 + i] + at)), 1);
-        a[i] = _mm512_inserti32x4(a[i], _mm_loadu_si128((const __m128i *)(row[8 + i] + at)), 2);
-        a[i] = _mm512_inserti32x4(a[i], _mm_loadu_si128((const __m128i *)(row[12 + i] + at)), 3);
-    }
-    const __m512i b0 = _mm512_unpacklo_epi32(a[0], a[1]), b1 = _mm512_unpackhi_epi32(a[0], a[1]);
-    const __m512i b2 = _mm512_unpacklo_epi32(a[2], a[3]), b3 = _mm512_unpackhi_epi32(a[2], a[3]);
-    v[0] = _mm512_unpacklo_epi64(b0, b2);
-    v[1] = _mm512_unpackhi_epi64(b0, b2);
-    v[2] = _mm512_unpacklo_epi64(b1, b3);
-    v[3] = _mm512_unpackhi_epi64(b1, b3);
-}
+#include "quant/quant_slab_rows_avx512.h"
 
 /* Bytes a and b of every group of four, as 16-bit numbers. */
 INLINE __m512i bytes_of_groups(__m512i v, int a, int b)
@@ -60,7 +42,7 @@ INLINE void fill_q2_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct hal
 #pragma GCC unroll 16
     for (int r = 0; r < SLAB_ROWS; r++) bits[r] = load512(row[r] + at + Q2_K_QS);
     transpose16(bits);
-    groups_of_rows(row, at + Q2_K_SCALES, scales);
+    quads_of_rows(row, at + Q2_K_SCALES, scales);
     UNROLL for (int i = 0; i < 4; i++) q2_k_sub_blocks(bits, scales[i], 4 * i, s);
     _mm512_store_ps(s->d, f16_of_slab_rows(row, at + Q2_K_D));
     _mm512_store_ps(s->dmin, f16_of_slab_rows(row, at + Q2_K_DMIN));
@@ -161,12 +143,18 @@ INLINE void fill_iq2_xxs(const uint8_t *const row[SLAB_ROWS], size_t at, struct 
     _mm512_store_ps(s->d, f16_of_slab_rows(row, at));
 }
 
-INLINE void fill_half(enum qtype t, const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_half(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
 {
+    (void)book;
     if (t == QT_Q2_K)
         fill_q2_k(row, at, s);
     else
         fill_iq2_xxs(row, at, s);
+}
+
+INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
+{
+    fill256(fill_half, t, NULL, row, first, n_blocks, slab);
 }
 
 SLAB256(q2_k, QT_Q2_K, quant_pack_pairs, 8)

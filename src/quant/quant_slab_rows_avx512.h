@@ -1,0 +1,55 @@
+/* Rows of weights transposed while still packed, four bytes at a time: a vector then has the same bytes of sixteen
+ * rows, one row per lane, and is unpacked in all of them at once. Included by quant_slab*_avx512.c only.
+ *
+ * Of four vectors with sixteen bytes of each row, inserts cost a load and a blend, on either pipe, and eight shuffles
+ * the one pipe for them; transposing unpacked codes takes four of these per vector, and of bytes that hold two codes
+ * or four twice or four times as many vectors. */
+#ifndef QUANT_QUANT_SLAB_ROWS_AVX512_H
+#define QUANT_QUANT_SLAB_ROWS_AVX512_H
+#include "quant/quant_avx512.h"
+
+/* Four groups of four bytes of sixteen rows: v[i], group i of row 0, of row 1 ... */
+INLINE void quads_of_rows(const uint8_t *const row[SLAB_ROWS], size_t at, __m512i v[4])
+{
+    __m512i a[4];
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        a[i] = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(row[i] + at)));
+        a[i] = _mm512_inserti32x4(a[i], _mm_loadu_si128((const __m128i *)(row[4 + i] + at)), 1);
+        a[i] = _mm512_inserti32x4(a[i], _mm_loadu_si128((const __m128i *)(row[8 + i] + at)), 2);
+        a[i] = _mm512_inserti32x4(a[i], _mm_loadu_si128((const __m128i *)(row[12 + i] + at)), 3);
+    }
+    const __m512i b0 = _mm512_unpacklo_epi32(a[0], a[1]), b1 = _mm512_unpackhi_epi32(a[0], a[1]);
+    const __m512i b2 = _mm512_unpacklo_epi32(a[2], a[3]), b3 = _mm512_unpackhi_epi32(a[2], a[3]);
+    v[0] = _mm512_unpacklo_epi64(b0, b2);
+    v[1] = _mm512_unpackhi_epi64(b0, b2);
+    v[2] = _mm512_unpacklo_epi64(b1, b3);
+    v[3] = _mm512_unpackhi_epi64(b1, b3);
+}
+
+/* The f16 in the lower halves of lanes, in the upper ones. */
+INLINE __m512 f16_of_lanes(__m512i v)
+{
+    return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(v));
+}
+
+INLINE __m512 f16_of_upper(__m512i v)
+{
+    return f16_of_lanes(_mm512_srli_epi32(v, 16));
+}
+
+/* The f16 that sixteen rows' blocks begin with. */
+INLINE __m512 f16_first(const uint8_t *const row[SLAB_ROWS], size_t at)
+{
+    __m512i v[4];
+    quads_of_rows(row, at, v);
+    return f16_of_lanes(v[0]);
+}
+
+/* Bits of a where the mask has them set, else of b. */
+INLINE __m512i choose512(__m512i mask, __m512i a, __m512i b)
+{
+    return _mm512_ternarylogic_epi32(mask, a, b, 0xca);
+}
+
+#endif
