@@ -37,14 +37,6 @@ static const _Alignas(64) uint8_t values_xxs[FOURS][64] = {VALUES(XXS, 0), VALUE
 #define SIGNS       0x0208010420801040
 #define SIGNS_SEVEN 0x02080104207f1040
 
-/* Bytes of a lane from its bits first.., first + each.. */
-INLINE __m512i bytes_from(__m512i v, int first, int each)
-{
-    uint64_t at = 0;
-    for (int i = 0; i < 8; i++) at |= (uint64_t)((32 * (i / 4) + first + each * (i % 4)) & 63) << 8 * i;
-    return _mm512_multishift_epi64_epi8(_mm512_set1_epi64((long long)at), v);
-}
-
 /* Sixteen values of sixteen rows. signs: of 32 values, of which `second` are the later ones. */
 INLINE void sixteen(enum qtype t, const struct book *k, __m512i index, const struct high *high, __m512i signs,
                     bool second, uint8_t code[FOURS][64])

@@ -27,6 +27,29 @@ INLINE void quads_of_rows(const uint8_t *const row[SLAB_ROWS], size_t at, __m512
     v[3] = _mm512_unpackhi_epi64(b1, b3);
 }
 
+/* Eight groups of four bytes likewise, by half of the loads and a half more shuffles. */
+INLINE void octets_of_rows(const uint8_t *const row[SLAB_ROWS], size_t at, __m512i v[8])
+{
+    __m512i b[8];
+    UNROLL for (int g = 0; g < 2; g++)
+    {
+        __m512i a[4];
+        UNROLL for (int i = 0; i < 4; i++) a[i] =
+            join256(load256(row[8 * g + i] + at), load256(row[8 * g + 4 + i] + at));
+        const __m512i b0 = _mm512_unpacklo_epi32(a[0], a[1]), b1 = _mm512_unpackhi_epi32(a[0], a[1]);
+        const __m512i b2 = _mm512_unpacklo_epi32(a[2], a[3]), b3 = _mm512_unpackhi_epi32(a[2], a[3]);
+        b[4 * g] = _mm512_unpacklo_epi64(b0, b2);
+        b[4 * g + 1] = _mm512_unpackhi_epi64(b0, b2);
+        b[4 * g + 2] = _mm512_unpacklo_epi64(b1, b3);
+        b[4 * g + 3] = _mm512_unpackhi_epi64(b1, b3);
+    }
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        v[i] = _mm512_shuffle_i32x4(b[i], b[4 + i], 0x88);
+        v[4 + i] = _mm512_shuffle_i32x4(b[i], b[4 + i], 0xdd);
+    }
+}
+
 /* The f16 in the lower halves of lanes, in the upper ones. */
 INLINE __m512 f16_of_lanes(__m512i v)
 {
@@ -46,10 +69,39 @@ INLINE __m512 f16_first(const uint8_t *const row[SLAB_ROWS], size_t at)
     return f16_of_lanes(v[0]);
 }
 
+/* Bytes of a lane from its bits first.., first + each .. */
+INLINE __m512i bytes_from(__m512i v, int first, int each)
+{
+    uint64_t at = 0;
+    for (int i = 0; i < 8; i++) at |= (uint64_t)((32 * (i / 4) + first + each * (i % 4)) & 63) << 8 * i;
+    return _mm512_multishift_epi64_epi8(_mm512_set1_epi64((long long)at), v);
+}
+
 /* Bits of a where the mask has them set, else of b. */
 INLINE __m512i choose512(__m512i mask, __m512i a, __m512i b)
 {
     return _mm512_ternarylogic_epi32(mask, a, b, 0xca);
+}
+
+/* ---- nibbles */
+
+/* Look-ups by the lower six bits of bytes. */
+INLINE __m512i look_up64(__m512i table, __m512i index)
+{
+    return _mm512_permutexvar_epi8(index, table);
+}
+
+/* Codes of 32 values of sixteen rows whose nibbles lie in sixteen bytes from `at` on, the low ones first; a table that
+ * repeats needs no other bits masked. */
+INLINE void nibbles_of_rows(const uint8_t *const row[SLAB_ROWS], size_t at, __m512i table, uint8_t code[8][64])
+{
+    __m512i v[4];
+    quads_of_rows(row, at, v);
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        store512(code[i], look_up64(table, v[i]));
+        store512(code[4 + i], look_up64(table, _mm512_srli_epi16(v[i], 4)));
+    }
 }
 
 #endif
