@@ -10,27 +10,10 @@
  * cache (9.5), 8.8 from memory (7.9), where plain reading gave 13. */
 #ifdef __AVX512VNNI__
 #include "quant/quant_iq2_book_avx512.h"
+#include "quant/quant_iq2_values_avx512.h"
 #include "quant/quant_planar_avx512.h"
 
-enum { VECTORS = PLANES + 1 /* of a pair of activation blocks: planes, and what makes up for MIDDLE */ };
-
-/* Values as unsigned bytes: 43 more than the code's magnitude (8, 25, 43) with its sign. Entry x of table i is that of
- * the code in bits CODE_AT(i) and CODE_AT(i) + 1 of x and the sign in bit SIGN_AT(i); other bits do not matter. */
-enum { MIDDLE = 43 };
-#define CODE_AT(i)      ((i) == 3 ? 0 : 2 * (i))
-#define SIGN_AT(i)      ((i) == 0 ? 2 : (i) == 3 ? 3 : (i)-1)
-#define MAGNITUDE(code) ((code) == 0 ? 8 : (code) == 1 ? 25 : 43)
-#define ENTRY(i, x)     (MIDDLE + ((x) >> SIGN_AT(i) & 1 ? -1 : 1) * MAGNITUDE((x) >> CODE_AT(i) & 3))
-#define FOUR(i, x)      ENTRY(i, x), ENTRY(i, (x) + 1), ENTRY(i, (x) + 2), ENTRY(i, (x) + 3)
-#define SIXTEEN(i, x)   FOUR(i, x), FOUR(i, (x) + 4), FOUR(i, (x) + 8), FOUR(i, (x) + 12)
-#define TABLE(i)                                                                                                       \
-    {                                                                                                                  \
-        SIXTEEN(i, 0), SIXTEEN(i, 16), SIXTEEN(i, 32), SIXTEEN(i, 48)                                                  \
-    }
-static const _Alignas(64) uint8_t value_table[4][64] = {TABLE(0), TABLE(1), TABLE(2), TABLE(3)};
-
-/* Matrix over bits that gives seven signs an eighth, their parity, and bit SIGN_AT(i) of each half that of value i. */
-#define SIGNS 0x020401082040107f
+enum { VECTORS = PLANES + 1 /* of a pair of activation blocks: planes, and what makes up for IQ2_OFFSET */ };
 
 /* Two blocks of a row: what the groups of eight need, byte g for group g. */
 struct pair {
@@ -48,17 +31,9 @@ INLINE struct pair pair_load(const struct book *k, const uint8_t *first, const u
     const __m512i seven = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x352e2720150e0700), word);
     return (struct pair){
         .code = {look_up(k->plane[0], index), look_up(k->plane[1], index)},
-        .sign = _mm512_gf2p8affine_epi64_epi8(seven, _mm512_set1_epi64(SIGNS), 0),
+        .sign = _mm512_gf2p8affine_epi64_epi8(seven, _mm512_set1_epi64(IQ2_SIGNS_SEVEN), 0),
         .scale = _mm512_or_si512(_mm512_srli_epi32(word, 27), _mm512_set1_epi32(1)), /* bit 27 is a sign's */
     };
-}
-
-/* Values 4*half + i of each group, MIDDLE too high. code, sign: of this half, sign in the lower four bits. */
-INLINE __m512i values(__m512i code, __m512i sign, int i)
-{
-    const __m512i here = _mm512_set1_epi8((char)(3 << CODE_AT(i)));
-    const __m512i at = i == 3 ? _mm512_srli_epi16(code, 6) : code;
-    return _mm512_permutexvar_epi8(_mm512_ternarylogic_epi32(here, at, sign, 0xca), load512(value_table[i]));
 }
 
 /* Products of a pair with its activation planes, in lanes of 32 values. */
@@ -67,15 +42,15 @@ INLINE __m512i pair_products(const struct pair *v, const uint8_t *plane)
     const __m512i sign[2] = {v->sign, _mm512_srli_epi16(v->sign, 4)};
     __m512i s[2] = {load512(plane + 64 * PLANES), _mm512_setzero_si512()};
     UNROLL for (int p = 0; p < PLANES; p++) s[p % 2] =
-        _mm512_dpbusd_epi32(s[p % 2], values(v->code[p / 4], sign[p / 4], p % 4), load512(plane + 64 * p));
+        _mm512_dpbusd_epi32(s[p % 2], iq2_values(v->code[p / 4], sign[p / 4], p % 4), load512(plane + 64 * p));
     return _mm512_mullo_epi32(_mm512_add_epi32(s[0], s[1]), v->scale);
 }
 
-/* What makes up for MIDDLE, lane by lane. */
+/* What makes up for IQ2_OFFSET, lane by lane. */
 INLINE void middle_terms(const uint8_t plane[PLANES][64], uint8_t *to)
 {
     __m512i sum = _mm512_setzero_si512();
-    for (int p = 0; p < PLANES; p++) sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi8(MIDDLE), load512(plane[p]));
+    for (int p = 0; p < PLANES; p++) sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi8(IQ2_OFFSET), load512(plane[p]));
     store512(to, _mm512_sub_epi32(_mm512_setzero_si512(), sum));
 }
 

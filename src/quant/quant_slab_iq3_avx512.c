@@ -52,12 +52,6 @@ INLINE void sixteen(enum qtype t, const struct book *k, __m512i index, const str
     }
 }
 
-/* Twice the scale and one: bits1 has the scale from bit 1 on. */
-INLINE void put_scale(__m512i bits1, int32_t *scale)
-{
-    store512(scale, _mm512_ternarylogic_epi32(bits1, _mm512_set1_epi32(0x1e), _mm512_set1_epi32(1), 0xea));
-}
-
 INLINE void fill_iq3_xxs(const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
 {
     UNROLL for (int h = 0; h < 2; h++)
@@ -72,7 +66,7 @@ INLINE void fill_iq3_xxs(const struct book *k, const uint8_t *const row[SLAB_ROW
                 _mm512_gf2p8affine_epi64_epi8(bytes_from(word[g], 0, 7), _mm512_set1_epi64(SIGNS_SEVEN), 0);
             UNROLL for (int i = 0; i < 2; i++)
                 sixteen(QT_IQ3_XXS, k, index[2 * g + i], NULL, signs, i, s->code + 32 * h + 8 * g + 4 * i);
-            put_scale(_mm512_srli_epi32(word[g], 27), s->scale[4 * h + g]);
+            store512(s->scale[4 * h + g], odd_of_lanes(_mm512_srli_epi32(word[g], 27), 0x1e));
         }
     }
     _mm512_store_ps(s->d, f16_first(row, at));
@@ -100,8 +94,7 @@ INLINE void fill_iq3_s(const struct book *k, const uint8_t *const row[SLAB_ROWS]
             sixteen(QT_IQ3_S, k, index[i], &bit8, sign, i % 2, s->code + 16 * h + 4 * i);
         }
     }
-    put_scale(_mm512_slli_epi32(last[3], 1), s->scale[0]);
-    UNROLL for (int g = 1; g < 8; g++) put_scale(_mm512_srli_epi32(last[3], 4 * (unsigned)g - 1), s->scale[g]);
+    put_nibble_scales(last[3], s->scale);
     _mm512_store_ps(s->d, f16_first(row, at));
 }
 
