@@ -15,6 +15,7 @@
  * as long (Xeon). */
 #ifdef __AVX512VNNI__
 #include "quant/quant_grid_book_avx512.h"
+#include "quant/quant_iq1_index_avx512.h"
 #include "quant/quant_planar_avx512.h"
 
 enum { BLOCKS = 2 /* that share a vector, or the lanes of sums */ };
@@ -189,8 +190,6 @@ INLINE void planes4_of(const uint8_t *q, uint8_t *plane)
  * many stores waits until they have left the store buffer. Bits 2i.. of the bytes are values i and 4 + i of the groups,
  * so that the planes of four serve here too. */
 
-enum { GROUPS = 32 };
-
 /* Activations of a block: planes of four, and in 32-bit lanes of 16 values -7 and -9 times their sum (IQ1_M: -7 times,
  * and the negative sums of 8 in 16-bit lanes): what makes values from g + 1 in eighths. */
 struct acts {
@@ -207,26 +206,10 @@ INLINE void acts_of(enum qtype t, const uint8_t *q, const int16_t *bsums, struct
     store512(a->low, t == QT_IQ1_M ? of8 : _mm512_mullo_epi32(sum, _mm512_set1_epi32(-9)));
 }
 
-/* The bits beside the low bytes of indices: IQ1_S: a word in each four groups' 64 bits; IQ1_M: a byte in each two
- * groups' 32. */
-INLINE __m512i iq1_bits(enum qtype t, const uint8_t *b)
-{
-    const __m128i v = _mm_loadu_si128((const __m128i *)(b + (t == QT_IQ1_S ? IQ1_S_HIGH : IQ1_M_HIGH)));
-    return t == QT_IQ1_S ? _mm512_cvtepu16_epi64(v) : _mm512_cvtepu8_epi32(v);
-}
-
-INLINE void put_indices(enum qtype t, const uint8_t *b, uint16_t index[GROUPS])
-{
-    const uint64_t high = t == QT_IQ1_S ? 0x0900060003000000 : 0x2400200004000000;
-    const __m512i top = _mm512_multishift_epi64_epi8(_mm512_set1_epi64((long long)high), iq1_bits(t, b));
-    const __m512i low = _mm512_cvtepu8_epi16(load256(b + (t == QT_IQ1_S ? IQ1_S_LOW : IQ1_M_LOW)));
-    store512(index, _mm512_ternarylogic_epi32(top, _mm512_set1_epi16(0x700), low, 0xea));
-}
-
-INLINE void copy_codes(const uint16_t index[GROUPS], uint16_t code[GROUPS])
+INLINE void copy_codes(const uint16_t index[IQ1_GROUPS], uint16_t code[IQ1_GROUPS])
 {
 #pragma GCC unroll 32
-    for (int g = 0; g < GROUPS; g++) {
+    for (int g = 0; g < IQ1_GROUPS; g++) {
         uint32_t c = iq1s_codes[index[g]];
         __asm__("" : "+r"(c)); /* put together in vectors they would cost more */
         code[g] = (uint16_t)c;
@@ -234,7 +217,7 @@ INLINE void copy_codes(const uint16_t index[GROUPS], uint16_t code[GROUPS])
 }
 
 /* Products of a block in lanes of 16 values, in eighths. */
-INLINE __m512i block_iq1(enum qtype t, const uint8_t *b, const uint16_t code[GROUPS], const struct acts *a)
+INLINE __m512i block_iq1(enum qtype t, const uint8_t *b, const uint16_t code[IQ1_GROUPS], const struct acts *a)
 {
     const __m512i c = load512(code), bits = iq1_bits(t, b), high = load512(a->high), low = load512(a->low);
     __m512i s, bits1; /* twice the scales, and other bits */
@@ -278,7 +261,7 @@ INLINE __m256 iq1_m_d_of_rows(const uint8_t *const row[ROWS], size_t at)
 INLINE __m256 rows_iq1(enum qtype t, enum asking ask, int n, const uint8_t *const row[ROWS], const struct acts *a,
                        const float *d, __m256 acc)
 {
-    _Alignas(64) uint16_t index[2][ROWS][GROUPS], code[2][ROWS][GROUPS];
+    _Alignas(64) uint16_t index[2][ROWS][IQ1_GROUPS], code[2][ROWS][IQ1_GROUPS];
     const size_t bytes = block_bytes(t);
     for (int r = 0; r < ROWS; r++) put_indices(t, row[r], index[0][r]);
     for (int r = 0; r < ROWS; r++) put_indices(t, row[r] + (n > 1 ? bytes : 0), index[1][r]);

@@ -1,11 +1,11 @@
-/* AVX-512 slab kernels of Q3_K, TQ1_0, TQ2_0 and IQ1. Rows are unpacked one by one as the AVX2 kernels do it, and
- * transposed: table loads are shared by all columns. Spec more-quants 2.3 to 2.6.
+/* AVX-512 slab kernels of Q3_K, TQ1_0 and TQ2_0. Rows are unpacked one by one as the AVX2 kernels do it, and
+ * transposed. Spec more-quants 2.6.
  *
- * Floor: with many columns that of quant_slab256_avx512.h; unpacking costs as much as the products of 8 (TQ2_0) to 22
- * (IQ1_M) columns.
+ * Floor: with many columns that of quant_slab256_avx512.h; unpacking costs as much as the products of 8 (TQ2_0) to
+ * 25 (TQ1_0) columns.
  * Measured, one thread, 10^9 multiply-adds per second: 1,024 columns 170 to 195 (Zen 4); 12, 48 and 1,024 columns of
- * panels of four rows: Q3_K 92, 152, 170; TQ1_0 67, 140, 199; TQ2_0 127, 190, 207; IQ1_S 80, 154, 186; IQ1_M 70, 132,
- * 147 (Intel Xeon, Emerald Rapids, whose clock moved by a fifth meanwhile). */
+ * panels of four rows: Q3_K 92, 152, 170; TQ1_0 67, 140, 199; TQ2_0 127, 190, 207 (Intel Xeon, Emerald Rapids, whose
+ * clock moved by a fifth meanwhile). */
 #ifdef __AVX512VNNI__
 #include "quant/quant_k_codes_avx2.h"
 #include "quant/quant_slab256_avx512.h"
@@ -29,6 +29,4 @@ INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int 
 SLAB256(q3_k, QT_Q3_K, quant_pack_q3_k, 16)
 SLAB256(tq1_0, QT_TQ1_0, quant_pack_tq, 8)
 SLAB256(tq2_0, QT_TQ2_0, quant_pack_tq, 8)
-SLAB256(iq1_s, QT_IQ1_S, quant_pack_iq1_s, 8)
-SLAB256(iq1_m, QT_IQ1_M, quant_pack_iq1_m, 16)
 #endif
