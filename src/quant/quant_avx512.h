@@ -68,12 +68,4 @@ INLINE void transpose16(__m512i v[16])
     }
 }
 
-/* Asks for the bytes of the rows of a slab that are unpacked next. */
-INLINE void prefetch_slab(const uint8_t *const row[SLAB_ROWS], size_t at, size_t bytes)
-{
-    for (int r = 0; r < SLAB_ROWS; r++)
-        for (size_t i = 0; i < bytes + 63; i += 64)
-            _mm_prefetch((const char *)(const void *)((uintptr_t)row[r] + at + i), _MM_HINT_T0);
-}
-
 #endif

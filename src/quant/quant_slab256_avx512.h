@@ -109,7 +109,6 @@ INLINE void fill256(half256_fn *half, enum qtype t, const void *book, const uint
     for (int h = 0; h < HALVES; h++)
         for (int b = 0; b < n_blocks; b++) {
             const size_t at = (size_t)(first + b) * block_bytes(t);
-            prefetch_slab(row + SLAB_ROWS * h, at + 2 * block_bytes(t), block_bytes(t));
             half(t, book, row + SLAB_ROWS * h, at, s + HALVES * b + h);
         }
 }

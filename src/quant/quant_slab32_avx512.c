@@ -102,7 +102,6 @@ INLINE void fill(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, 
     for (int h = 0; h < HALVES; h++)
         for (int b = 0; b < n_blocks; b++) {
             const size_t at = (size_t)(first + b) * block_bytes(t);
-            if (b % 2 == 0) prefetch_slab(row + SLAB_ROWS * h, at + 8 * block_bytes(t), 2 * block_bytes(t));
             fill_half(t, table, row + SLAB_ROWS * h, at, half_at(t, slab, HALVES * b + h));
         }
 }

@@ -39,7 +39,6 @@ static void fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, 
     for (int h = 0; h < HALVES; h++)
         for (int b = 0; b < n_blocks; b++) {
             const size_t at = (size_t)(first + b) * IQ4_XS_BYTES;
-            prefetch_slab(row + SLAB_ROWS * h, at + 2 * IQ4_XS_BYTES, IQ4_XS_BYTES);
             fill_half(row + SLAB_ROWS * h, at, s + HALVES * b + h);
         }
 }

@@ -39,9 +39,7 @@ INLINE void q2_k_sub_blocks(const __m512i bits[16], __m512i v, int i0, struct ha
 INLINE void fill_q2_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
 {
     __m512i bits[16], scales[4];
-#pragma GCC unroll 16
-    for (int r = 0; r < SLAB_ROWS; r++) bits[r] = load512(row[r] + at + Q2_K_QS);
-    transpose16(bits);
+    UNROLL for (int i = 0; i < 4; i++) quads_of_rows(row, at + Q2_K_QS + 16 * (size_t)i, bits + 4 * i);
     quads_of_rows(row, at + Q2_K_SCALES, scales);
     UNROLL for (int i = 0; i < 4; i++) q2_k_sub_blocks(bits, scales[i], 4 * i, s);
     _mm512_store_ps(s->d, f16_of_slab_rows(row, at + Q2_K_D));
@@ -51,34 +49,16 @@ INLINE void fill_q2_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct hal
 /* ---- IQ2_XXS. Byte t of a lane has value i of eight number t of a group of 32, in vector i: look-ups and signs come
  * in this order, and the panels have it too (quant_pack_iq2_xxs_eighths). */
 
-/* The code book by sixteen-bit lanes of two bits a value, as bytes: of values 4, 0, 2, 6 and of 5, 1, 3, 7. */
+/* The code book: iq2xxs_even, iq2xxs_odd. */
 struct planes {
     __m512i even[4], odd[4];
 };
 
-INLINE __m512i every_second(__m512i v)
-{
-    const __m512i two = _mm512_and_si512(_mm512_slli_epi16(v, 2), _mm512_set1_epi16(0x0c));
-    const __m512i four = _mm512_and_si512(v, _mm512_set1_epi16(0x30));
-    const __m512i none = _mm512_and_si512(_mm512_srli_epi16(v, 8), _mm512_set1_epi16(0x03));
-    const __m512i six = _mm512_and_si512(_mm512_srli_epi16(v, 6), _mm512_set1_epi16(0xc0));
-    return _mm512_or_si512(_mm512_or_si512(two, four), _mm512_or_si512(none, six));
-}
-
-/* The low bytes of 64 numbers below 256. */
-INLINE __m512i low_bytes(__m512i a, __m512i b)
-{
-    return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), _mm512_packus_epi16(a, b));
-}
-
 INLINE struct planes planes_load(void)
 {
     struct planes k;
-    for (int i = 0; i < 4; i++) {
-        const __m512i a = load512(iq2xxs_codes + 64 * i), b = load512(iq2xxs_codes + 64 * i + 32);
-        k.even[i] = low_bytes(every_second(a), every_second(b));
-        k.odd[i] = low_bytes(every_second(_mm512_srli_epi16(a, 2)), every_second(_mm512_srli_epi16(b, 2)));
-    }
+    UNROLL for (int i = 0; i < 4; i++) k.even[i] = load512(iq2xxs_even + 64 * i),
+                                       k.odd[i] = load512(iq2xxs_odd + 64 * i);
     return k;
 }
 
@@ -130,9 +110,7 @@ INLINE void fill_iq2_xxs(const uint8_t *const row[SLAB_ROWS], size_t at, struct 
     UNROLL for (int i = 0; i < PLACES; i++) values[i] = load512(at_place[i].value);
     _Alignas(64) uint8_t packed[16][64];
     __m512i v[16];
-#pragma GCC unroll 16
-    for (int r = 0; r < SLAB_ROWS; r++) v[r] = load512(row[r] + at + IQ2_XXS_GROUPS);
-    transpose16(v);
+    UNROLL for (int i = 0; i < 4; i++) quads_of_rows(row, at + IQ2_XXS_GROUPS + 16 * (size_t)i, v + 4 * i);
 #pragma GCC unroll 16
     for (int i = 0; i < 16; i++) store512(packed[i], v[i]);
     for (int g = 0; g < 8; g++) {

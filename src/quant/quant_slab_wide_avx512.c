@@ -46,7 +46,6 @@ INLINE void fill(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, 
     for (int h = 0; h < HALVES; h++)
         for (int b = 0; b < n_blocks; b++) {
             const size_t at = (size_t)(first + b) * wide_bytes(t);
-            prefetch_slab(row + SLAB_ROWS * h, at + 8 * wide_bytes(t), wide_bytes(t));
             fill_half(t, row + SLAB_ROWS * h, at, half_at(t, slab, b, h));
         }
 }
