@@ -12,7 +12,7 @@ CFLAGS_release := -O2 -g1
 CFLAGS_debug   := -O0 -g3
 CFLAGS_asan    := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 CFLAGS_tsan    := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
-CFLAGS_fuzz    := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+CFLAGS_fuzz    := -O1 -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 LDFLAGS_asan   := -fsanitize=address,undefined
 LDFLAGS_tsan   := -fsanitize=thread
 LDFLAGS_fuzz   := -fsanitize=fuzzer,address,undefined
