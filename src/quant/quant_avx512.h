@@ -11,6 +11,15 @@ quant_tile_fn tile_f32_avx512, tile_f16_avx512, tile_bf16_avx512, tile_q8_0_avx5
 
 enum { SLAB_ROWS = 16 /* weight rows of a vector */ };
 
+/* Into which caches kernels for few activation rows ask for lines (quant_direct_avx512.h says why). */
+enum asking { ASK_SECOND, ASK_BOTH };
+
+/* What this processor is better off with. */
+INLINE enum asking asking(void)
+{
+    return __builtin_cpu_is("intel") ? ASK_BOTH : ASK_SECOND;
+}
+
 INLINE __m512i load512(const void *p)
 {
     return _mm512_loadu_si512(p);

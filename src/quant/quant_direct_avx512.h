@@ -9,36 +9,26 @@
  * 34, into the first level 19 and 31, into the second 27 and 34; plain reading of the same memory: 27 and 33 (2 cores,
  * 4-KiB pages).
  *
- * Intel: into the first level, only 512 bytes ahead; loads that find their lines in the second level hold up the work.
- * The same streams in tasks of 120 rows: into the second level 2 KiB ahead 11.3 and 20.6 to 21.6, 512 bytes ahead 12.7
- * and 21.9, into the first 512 bytes ahead 13.3 and 22.4 to 23.2, 1 KiB ahead 13.2 and 22.2 to 23.2; plain reading 13.8
- * and 24.2 to 25.1. Two threads, the first and the third of these ways: IQ2_XXS 14.2 and 14.9, Q2_K 18.9 and 19.5
- * (Emerald Rapids, virtual, 2 cores, 4-KiB pages, medians of 13 to 31 rounds in turn). */
+ * Intel: into the second level, and again into the first: loads that find their lines in the second hold up the work.
+ * The same streams in tasks of 120 rows, with one thread and with two: into the second level 2 KiB ahead 10.7 and 20.4
+ * to 22.9, into the first 512 bytes ahead 12.1 and 22.4 to 26.2, into the second 1 KiB and the first 512 bytes
+ * ahead 12.6 and 23.2 to 27.0; plain reading 12.6 and 23.9 to 27.2. Two threads, in this order:
+ * IQ2_XXS 14.2, 14.9, 14.7, Q2_K 18.9, 19.5, 19.4 (Emerald Rapids, virtual, 2 cores, 4-KiB pages, medians of 13 to 31
+ * rounds in turn). */
 #ifndef QUANT_QUANT_DIRECT_AVX512_H
 #define QUANT_QUANT_DIRECT_AVX512_H
 #include "quant/quant_avx512.h"
 
 enum { DIRECT_COLS = 4 /* activation rows that share a pass over the weights */ };
 
-/* Into which cache lines are asked for. */
-enum asking { ASK_SECOND, ASK_FIRST };
-
-/* Bytes between a line that is asked for and the place of work in its stream. */
-enum { AHEAD_SECOND = 2048, AHEAD_FIRST = 512 };
-
-/* What this processor is better off with. Kernels are compiled for both. */
-INLINE enum asking asking(void)
-{
-    return __builtin_cpu_is("intel") ? ASK_FIRST : ASK_SECOND;
-}
-
 INLINE void ask_ahead(enum asking ask, const uint8_t *row, size_t at, size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i += 64)
-        if (ask == ASK_FIRST)
-            _mm_prefetch((const char *)(const void *)((uintptr_t)row + AHEAD_FIRST + at + i), _MM_HINT_T0);
-        else
-            _mm_prefetch((const char *)(const void *)((uintptr_t)row + AHEAD_SECOND + at + i), _MM_HINT_T1);
+    const size_t later = ask == ASK_BOTH ? 1024 : 2048; /* bytes from the place of work in the stream */
+    for (size_t i = 0; i < bytes; i += 64) {
+        const uintptr_t line = (uintptr_t)row + at + i;
+        _mm_prefetch((const char *)(const void *)(line + later), _MM_HINT_T1);
+        if (ask == ASK_BOTH) _mm_prefetch((const char *)(const void *)(line + 512), _MM_HINT_T0);
+    }
 }
 
 /* Keeps a vector in a register from here on, and the order of what is around. */
@@ -109,8 +99,8 @@ INLINE void direct_walk(direct512_fn *direct, enum qtype t, enum asking ask, int
     void name(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,           \
               float *out, size_t out_stride)                                                                           \
     {                                                                                                                  \
-        if (asking() == ASK_FIRST)                                                                                     \
-            direct_walk(rows_direct, type, ASK_FIRST, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);   \
+        if (asking() == ASK_BOTH)                                                                                      \
+            direct_walk(rows_direct, type, ASK_BOTH, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);    \
         else                                                                                                           \
             direct_walk(rows_direct, type, ASK_SECOND, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);  \
     }

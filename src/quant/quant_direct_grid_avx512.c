@@ -386,8 +386,8 @@ INLINE void tile(enum qtype t, enum asking ask, int k, const void *w, size_t w_s
     {                                                                                                                  \
         if (n_cols > (most))                                                                                           \
             tile_##name##_avx2(k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                          \
-        else if (asking() == ASK_FIRST)                                                                                \
-            tile(type, ASK_FIRST, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                       \
+        else if (asking() == ASK_BOTH)                                                                                 \
+            tile(type, ASK_BOTH, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                        \
         else                                                                                                           \
             tile(type, ASK_SECOND, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                      \
     }

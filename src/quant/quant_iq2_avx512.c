@@ -145,8 +145,8 @@ INLINE void tile(enum asking ask, int k, const void *w, size_t w_stride, int n_r
 void tile_iq2_xxs_avx512(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,
                          float *out, size_t out_stride)
 {
-    if (asking() == ASK_FIRST)
-        tile(ASK_FIRST, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
+    if (asking() == ASK_BOTH)
+        tile(ASK_BOTH, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
     else
         tile(ASK_SECOND, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
 }
