@@ -40,6 +40,9 @@ struct segment {
     bool bulk;    /* more rows than a ring's slack: rings are written in their other bank, see struct dev_ring */
 };
 
+/* A part of a step: the columns begin at its first row, n is its number of rows, segments are those of the whole step.
+ * Ops that work row by row take a part; those that walk segments (compress, ring_write, conv, delta_scan, store_write,
+ * pool) want the whole step. */
 struct rows {
     int n;                   /* T */
     const int32_t *token;    /* [T] */
@@ -198,14 +201,14 @@ struct select_args {                /* top-k of visible compressed rows, spec de
 };
 struct attention_args {        /* spec deepseek-v4 3.7: raw window rows, then compressed rows; K = V; sink per head */
     const struct dev_buf *q;   /* [T][heads][width] */
-    const struct dev_buf *raw; /* PACKED [T]: this step's raw rows */
+    const struct dev_buf *raw; /* PACKED: raw rows of the whole step, also where rows are a part of it */
     struct dev_ring *const *ring;   /* [n_segments] raw rows of earlier positions */
     struct dev_store *const *store; /* [n_segments] compressed rows, or NULL */
     int ratio;                      /* row c is visible from position ratio*(c+1)-1 on */
     const struct dev_buf *selected; /* of select, or NULL: all visible rows */
     const struct dev_mat *sinks;    /* [heads] */
     double scale;
-    struct dev_buf *out; /* [T][heads][width] */
+    struct dev_buf *out; /* [T][heads][width]; may be q */
     int n;
 };
 enum router_score { ROUTER_SQRT_SOFTPLUS, ROUTER_SOFTMAX };
@@ -323,7 +326,7 @@ struct attention_heads_args { /* grouped query attention, spec qwen38 3.6: head 
                                        are always seen */
     const struct dev_buf *selected; /* of select, or NULL: all visible rows */
     double scale;
-    struct dev_buf *out; /* [T][heads][width] */
+    struct dev_buf *out; /* [T][heads][width]; may be q */
     int n;
 };
 struct gather_args { /* out[i] = x[row[i]]; rows are given by the host */
@@ -359,6 +362,10 @@ struct dev_ops {
      * cleared by the system where they are first written. */
     struct dev_buf *(*buf_create)(struct dev *d, const struct buf_desc *desc);
     void (*buf_free)(struct dev_buf *b);
+    /* A view: a buffer without rows of its own. view_set makes its row i row `row + i` of another buffer, until the
+     * next call; that one must live as long. Freed like any buffer. */
+    struct dev_buf *(*view_create)(struct dev *d); /* NULL: out of memory */
+    void (*view_set)(struct dev_buf *view, const struct dev_buf *of, int row);
     size_t (*buf_bytes)(const struct dev *d, const struct buf_desc *desc); /* for the memory plan */
 
     /* Most bytes of working space that a stream holds after such steps; for the memory plan. */

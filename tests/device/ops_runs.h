@@ -285,7 +285,35 @@ static struct dev_buf *some_rows(struct bench *b, int ratio, int top_k, bool als
     return kit_ints(&b->k, b->n, 1 + top_k, list);
 }
 
-/* groups = heads, width, kind, n_fp8, span = window; ratio 0: no compressed rows; top_k: with a selection */
+/* Rows from `row` on of a buffer. */
+static struct dev_buf *view_of(struct bench *b, const struct dev_buf *of, int row)
+{
+    struct dev_buf *v = kit_own(&b->k, KIT_BUF, b->k.op->view_create(b->k.dev));
+    b->k.op->view_set(v, of, row);
+    return v;
+}
+
+/* Attention of the step in two parts, in place: a->out is a->q. */
+static void attention_parts(struct bench *b, const struct attention_args *a)
+{
+    const int cut = b->n / 3;
+    const struct rows *all = &b->st.rows;
+    for (int row = 0; row < b->n; row = row ? b->n : cut ? cut : b->n) {
+        struct attention_args x = *a;
+        struct rows part = *all;
+        x.n = part.n = row ? b->n - row : cut ? cut : b->n;
+        part.token += row, part.segment += row, part.pos += row, part.rope_pos += 3 * row;
+        part.raw_first += row, part.raw_last += row;
+        x.q = x.out = view_of(b, a->out, row);
+        if (a->selected) x.selected = view_of(b, a->selected, row);
+        b->k.op->set_rows(b->k.stream, &part);
+        b->k.op->attention(b->k.stream, &x);
+    }
+    b->k.op->set_rows(b->k.stream, all);
+}
+
+/* groups = heads, width, kind, n_fp8, span = window; ratio 0: no compressed rows; top_k: with a selection; more: in
+ * parts and in place */
 static void run_attention(struct bench *b, const struct op_case *c)
 {
     const struct row_format fmt = kit_format(c->kind, c->width, c->n_fp8);
@@ -297,18 +325,22 @@ static void run_attention(struct bench *b, const struct op_case *c)
     if (c->ratio) bench_stores(b, fmt, c->ratio, true);
     while (bench_step(b)) {
         struct dev_buf *rows = packed(b, fmt, bench_input(b, raw, 1, c->width));
-        struct dev_buf *out = kit_floats(&b->k, b->n, c->groups, c->width);
-        b->k.op->attention(
-            b->k.stream, &(struct attention_args){.q = bench_input(b, q, c->groups, c->width),
-                                                  .raw = rows,
-                                                  .ring = b->seg_ring[0],
-                                                  .store = c->ratio ? b->seg_store : NULL,
-                                                  .ratio = c->ratio,
-                                                  .selected = c->top_k ? some_rows(b, c->ratio, c->top_k, false) : NULL,
-                                                  .sinks = sinks,
-                                                  .scale = 1 / sqrt(c->width),
-                                                  .out = out,
-                                                  .n = b->n});
+        struct dev_buf *in = bench_input(b, q, c->groups, c->width);
+        struct dev_buf *out = c->more ? in : kit_floats(&b->k, b->n, c->groups, c->width);
+        const struct attention_args a = {.q = in,
+                                         .raw = rows,
+                                         .ring = b->seg_ring[0],
+                                         .store = c->ratio ? b->seg_store : NULL,
+                                         .ratio = c->ratio,
+                                         .selected = c->top_k ? some_rows(b, c->ratio, c->top_k, false) : NULL,
+                                         .sinks = sinks,
+                                         .scale = 1 / sqrt(c->width),
+                                         .out = out,
+                                         .n = b->n};
+        if (c->more)
+            attention_parts(b, &a);
+        else
+            b->k.op->attention(b->k.stream, &a);
         result_rows(b, out, row, 1e-5);
         b->k.op->ring_write(b->k.stream, &(struct ring_write_args){.x = rows, .ring = b->seg_ring[0]});
         bench_commit(b);
@@ -667,16 +699,18 @@ static void run_pool(struct bench *b, const struct op_case *c)
     result_rings(b, 0, &state, c->ratio, 0);
 }
 
-/* groups = heads, k = kv heads, width, kind; ratio = rows of a block; top_k: with a selection of blocks */
+/* groups = heads, k = kv heads, width, kind; ratio = rows of a block; top_k: with a selection of blocks; more: in place
+ */
 static void run_attention_heads(struct bench *b, const struct op_case *c)
 {
     const int row = c->groups * c->width;
     const float *q = kit_values(&b->k, (int64_t)b->h.n * row, 2);
     bench_stores(b, kit_format(c->kind, 2 * c->k * c->width, 0), 1, true);
     while (bench_step(b)) {
-        struct dev_buf *out = kit_floats(&b->k, b->n, c->groups, c->width);
+        struct dev_buf *in = bench_input(b, q, c->groups, c->width);
+        struct dev_buf *out = c->more ? in : kit_floats(&b->k, b->n, c->groups, c->width);
         b->k.op->attention_heads(b->k.stream, &(struct attention_heads_args){
-                                                  .q = bench_input(b, q, c->groups, c->width),
+                                                  .q = in,
                                                   .kv_heads = c->k,
                                                   .store = b->seg_store,
                                                   .block = c->ratio,

@@ -262,7 +262,8 @@ static void sh_matmul(struct dev_stream *s, const struct matmul_args *a)
     double *size = mem_alloc((size_t)a->n * sizeof *size);
     if (a->x->d.kind == BUF_FLOAT) sum_sizes(s, a, size);
     BOTH(matmul_args, matmul, (PART(w), PART(x), PART(out)));
-    compare(s, SHADOW_MATMUL, a->out, a->n, 0, size);
+    const int groups = a->each ? (int)(a->x->d.groups * a->x->d.width / a->w->view.ne[0]) : 1;
+    compare(s, SHADOW_MATMUL, a->out, a->n, groups * (int)(a->w->view.ne[1] * a->w->view.ne[2]), size);
     mem_free(size);
 }
 
@@ -543,6 +544,21 @@ static struct dev_buf *sh_buf_create(struct dev *d, const struct buf_desc *desc)
     return t;
 }
 
+static struct dev_buf *sh_view_create(struct dev *d)
+{
+    struct dev_buf *b = mem_alloc(sizeof *b);
+    b->owner = shadow_of(d);
+    for (int k = 0; k < DEVICES; k++)
+        if (!(b->of[k] = shadow_of(d)->of[k]->op->view_create(shadow_of(d)->of[k]))) abort();
+    return b;
+}
+
+static void sh_view_set(struct dev_buf *view, const struct dev_buf *of, int row)
+{
+    view->d = of->d;
+    for (int k = 0; k < DEVICES; k++) view->owner->of[k]->op->view_set(view->of[k], of->of[k], row);
+}
+
 static struct dev_mat *sh_mat_create(struct dev *d, const struct tensor_view *view)
 {
     TWIN(dev_mat, mat_create, view);
@@ -674,6 +690,8 @@ static const struct dev_ops shadow_ops = {
     .stream_free = sh_stream_free,
     .buf_create = sh_buf_create,
     .buf_free = sh_buf_free,
+    .view_create = sh_view_create,
+    .view_set = sh_view_set,
     .mat_create = sh_mat_create,
     .mat_free = sh_mat_free,
     .rope_create = sh_rope_create,

@@ -18,10 +18,11 @@ bool cpu_need_f32(struct dev_stream *s, const struct dev_mat *m, const char *wha
     return false;
 }
 
-/* A quarter more than asked for, so that scratch that follows the context's length seldom moves. */
+/* A quarter more than asked for, but little of much, so that scratch that follows the context's length seldom moves. */
 static size_t grown(size_t bytes)
 {
-    return round_up(bytes + bytes / 4, 4096);
+    enum { MORE_MOST = 16 << 20 };
+    return round_up(bytes + (size_t)min_i64((int64_t)bytes / 4, MORE_MOST), 4096);
 }
 
 static bool scratch_grow(struct dev_stream *s, struct scratch *at, size_t bytes)
@@ -192,8 +193,23 @@ static size_t buf_bytes(const struct dev *d, const struct buf_desc *desc)
 static void buf_free(struct dev_buf *b)
 {
     if (!b) return;
-    mem_free(b->data);
+    if (!b->view) mem_free(b->data);
     mem_free(b);
+}
+
+static struct dev_buf *view_create(struct dev *d)
+{
+    struct dev_buf *b = mem_try(sizeof *b);
+    if (b) b->view = true;
+    return b;
+}
+
+static void view_set(struct dev_buf *view, const struct dev_buf *of, int row)
+{
+    *view = *of;
+    view->view = true;
+    view->d.rows -= row;
+    view->data = buf_row(of, row);
 }
 
 static struct dev_buf *buf_create(struct dev *d, const struct buf_desc *desc)
@@ -321,6 +337,8 @@ static const struct dev_ops cpu_ops = {
     .stream_free = stream_free,
     .buf_create = buf_create,
     .buf_free = buf_free,
+    .view_create = view_create,
+    .view_set = view_set,
     .buf_bytes = buf_bytes,
     .work_bytes = work_bytes,
     .mat_create = mat_create,

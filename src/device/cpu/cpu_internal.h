@@ -32,6 +32,7 @@ struct dev_buf {
     struct buf_desc d;
     size_t stride;
     uint8_t *data;
+    bool view; /* data is another buffer's */
 };
 
 struct dev_mat {

@@ -118,8 +118,24 @@ static struct dev_buf *ref_buf_create(struct dev *d, const struct buf_desc *desc
 static void ref_buf_free(struct dev_buf *b)
 {
     if (!b) return;
-    mem_free(b->data);
+    if (!b->view) mem_free(b->data);
     mem_free(b);
+}
+
+static struct dev_buf *ref_view_create(struct dev *d)
+{
+    (void)d;
+    struct dev_buf *b = mem_try(sizeof *b);
+    if (b) b->view = true;
+    return b;
+}
+
+static void ref_view_set(struct dev_buf *view, const struct dev_buf *of, int row)
+{
+    *view = *of;
+    view->view = true;
+    view->desc.rows -= row;
+    view->data = of->data + (size_t)row * of->row_bytes;
 }
 
 /* True if rows [row, row+n) of a buffer of that kind can be copied; sets the error otherwise. */
@@ -222,6 +238,8 @@ static const struct dev_ops ref_ops = {
     .stream_free = ref_stream_free,
     .buf_create = ref_buf_create,
     .buf_free = ref_buf_free,
+    .view_create = ref_view_create,
+    .view_set = ref_view_set,
     .buf_bytes = ref_buf_bytes,
     .work_bytes = ref_work_bytes,
     .mat_create = ref_mat_create,

@@ -9,6 +9,7 @@ struct dev_buf {
     struct buf_desc desc;
     size_t row_bytes;
     uint8_t *data; /* [desc.rows][row_bytes] */
+    bool view;     /* data is another buffer's */
 };
 
 struct dev_mat {

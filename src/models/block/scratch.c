@@ -11,7 +11,7 @@ static struct buf_desc act_of(const struct scratch_layout *of, int input, int f,
     const struct buf_desc rows = of->buf(of->model, *id, T);
     const bool wanted = f != ACT_F32 && (formats >> f & 1);
     return (struct buf_desc){.kind = BUF_ACT,
-                             .rows = T,
+                             .rows = rows.rows,
                              .groups = groups,
                              .width = wanted ? rows.groups * rows.width / groups : 0,
                              .act = (enum act_format)f};
@@ -37,6 +37,14 @@ static bool buf_make(struct dev *dev, const struct buf_desc *b, struct dev_buf *
 {
     if (b->width) *out = dev->op->buf_create(dev, b);
     return !b->width || *out;
+}
+
+static bool views_make(struct block_scratch *s)
+{
+    s->view = mem_alloc((size_t)s->of->views * sizeof(*s->view));
+    for (int i = 0; i < s->of->views; i++)
+        if (!(s->view[i] = s->of->dev->op->view_create(s->of->dev))) return false;
+    return true;
 }
 
 static bool rows_make(struct block_scratch *s, int n_rows)
@@ -71,7 +79,7 @@ static bool handles_make(struct block_scratch *s, int n_segments)
 static int fill(struct block_scratch *s, int n_rows, int n_segments, struct err *e)
 {
     if (!handles_make(s, n_segments)) return err_set(e, ERR_MEMORY, "out of memory for %d segments", n_segments);
-    if (rows_make(s, n_rows)) return 0;
+    if (rows_make(s, n_rows) && views_make(s)) return 0;
     return err_set(e, ERR_MEMORY, "out of memory for the scratch rows of %d-row steps; use a smaller prefill chunk",
                    n_rows);
 }
@@ -97,9 +105,12 @@ void block_scratch_free(void *scratch)
             if (s->input[i].act[f]) s->of->dev->op->buf_free(s->input[i].act[f]);
     for (int i = 0; s->buf && i < s->of->bufs; i++)
         if (s->buf[i]) s->of->dev->op->buf_free(s->buf[i]);
+    for (int i = 0; s->view && i < s->of->views; i++)
+        if (s->view[i]) s->of->dev->op->buf_free(s->view[i]);
     for (int i = 0; i < STATE_RINGS; i++) mem_free(s->ring[i]);
     for (int i = 0; i < STATE_STORES; i++) mem_free(s->store[i]);
     mem_free(s->scan);
+    mem_free(s->view);
     mem_free(s->input);
     mem_free(s->buf);
     mem_free(s);
@@ -110,4 +121,11 @@ void block_scratch_segment(struct block_scratch *s, int i, const struct state_la
     for (int k = 0; k < s->of->rings; k++) s->ring[k][i] = layer->ring[k];
     for (int k = 0; k < s->of->stores; k++) s->store[k][i] = layer->store[k];
     if (s->of->scans) s->scan[i] = layer->scan;
+}
+
+struct dev_buf *block_scratch_from(struct block_scratch *s, int i, struct dev_buf *of, int row)
+{
+    if (row == 0) return of;
+    s->of->dev->op->view_set(s->view[i], of, row);
+    return s->view[i];
 }

@@ -9,6 +9,7 @@ struct scratch_layout {
     struct dev *dev;
     const void *model; /* for the functions */
     int bufs, inputs;
+    int views;
     int rings, stores, scans; /* handles of each segment: of the first rings and stores of a layer, of its scan (1) */
     /* Description of buffer id for T rows; width 0: the model needs none. */
     struct buf_desc (*buf)(const void *model, int id, int T);
@@ -21,6 +22,7 @@ struct block_scratch {
     const struct scratch_layout *of;
     struct dev_buf **buf;       /* [bufs] NULL where none is needed */
     struct linear_input *input; /* [inputs] owns the quantised forms; the rows are of buf */
+    struct dev_buf **view;      /* [views] for block_scratch_from */
     /* [n_segments] for the layer at work; NULL where the layout has none. */
     struct dev_ring **ring[STATE_RINGS];
     struct dev_store **store[STATE_STORES];
@@ -35,6 +37,10 @@ int block_scratch_create(const struct scratch_layout *of, int n_rows, int n_segm
 void block_scratch_free(void *scratch);
 /* Segment i is of a session whose layer this is. */
 void block_scratch_segment(struct block_scratch *s, int i, const struct state_layer *layer);
+
+/* Rows of a buffer from `row` on as a buffer: the buffer itself if that is 0, else view number i of the scratch, until
+ * the next call with that number. */
+struct dev_buf *block_scratch_from(struct block_scratch *s, int i, struct dev_buf *of, int row);
 
 /* n row buffers of floats. */
 static inline struct buf_desc scratch_floats(int rows, int groups, int width)

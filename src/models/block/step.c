@@ -25,3 +25,13 @@ void block_step_segments(const struct step *step, int l, int n, const int *state
         block_scratch_segment(step->scratch, i, &state->layer[l]);
     }
 }
+
+struct rows block_step_part(const struct rows *r, int row, int n)
+{
+    struct rows p = *r;
+    p.n = n;
+    p.token += row, p.segment += row, p.pos += row, p.rope_pos += 3 * (size_t)row;
+    p.raw_first += row, p.raw_last += row;
+    if (p.window_rope) p.window_rope += 3 * (size_t)row;
+    return p;
+}

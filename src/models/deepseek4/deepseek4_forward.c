@@ -3,7 +3,8 @@
 #include "models/deepseek4/deepseek4_internal.h"
 #include <math.h>
 
-/* What the stages of one layer call share. */
+/* What the stages of one layer call share. T rows of the step from row `row` on: all, or a part that the widest buffers
+ * hold. */
 struct stage {
     const struct deepseek4_model *m;
     const struct deepseek4_shape *s;
@@ -11,7 +12,8 @@ struct stage {
     struct dev_stream *st;
     const struct dev_ops *op;
     struct block_scratch *y;
-    int T, l;
+    int T, row, l;
+    struct rows rows; /* of a part */
     const struct deepseek4_layer *w;
     const struct deepseek4_layer_shape *ls;
 };
@@ -25,6 +27,34 @@ static struct stage stage_begin(const struct deepseek4_model *m, struct step *st
                           .op = step->stream->dev->op,
                           .y = step->scratch,
                           .T = T};
+}
+
+/* Runs a stage for one part of the rows after the other. */
+static void by_parts(const struct stage *all, void (*stage)(const struct stage *part))
+{
+    struct stage g = *all;
+    for (g.row = 0; g.row < all->T; g.row += DEEPSEEK4_PART) {
+        g.T = all->T - g.row < DEEPSEEK4_PART ? all->T - g.row : DEEPSEEK4_PART;
+        g.rows = block_step_part(&g.step->rows, g.row, g.T);
+        g.op->set_rows(g.st, &g.rows);
+        stage(&g);
+    }
+    g.op->set_rows(g.st, &g.step->rows);
+}
+
+/* The stage's rows of a buffer that has those of the whole step. */
+static struct dev_buf *rows_of(const struct stage *g, enum deepseek4_view view, struct dev_buf *all)
+{
+    return block_scratch_from(g->y, view, all, g->row);
+}
+
+/* The stage's rows of an input. The forms that it has of all rows are lost. */
+static struct linear_input input_of(const struct stage *g, enum deepseek4_input input, enum deepseek4_view view)
+{
+    struct linear_input in = g->y->input[input];
+    linear_input_renew(&in);
+    in.rows = rows_of(g, view, in.rows);
+    return in;
 }
 
 static void norm(const struct stage *g, struct dev_buf *x, struct dev_buf *out, const struct dev_mat *weight,
@@ -51,11 +81,13 @@ static void rotate(const struct stage *g, struct dev_buf *x, int groups, int wid
 
 /* ---------------------------------------------------------------- hyper-connections, spec 3.2 */
 
-/* streams -> gates in S_MIX, their mixture in S_X. head: only the mixture's weights. */
-static void hc_pre(const struct stage *g, struct dev_buf *streams, const struct deepseek4_hc *hc, bool head)
+/* streams -> gates in S_MIX, their mixture, normed, in S_XN; a part of the rows. head: only the mixture's weights. */
+static void hc_pre(const struct stage *g, struct dev_buf *streams, const struct deepseek4_hc *hc,
+                   const struct dev_mat *weight, bool head)
 {
     const struct deepseek4_shape *s = g->s;
-    struct dev_buf *flat = g->y->buf[S_FLAT], *mix = g->y->buf[S_MIX];
+    struct dev_buf *flat = g->y->buf[S_FLAT], *mix = rows_of(g, VIEW_MIX, g->y->buf[S_MIX]);
+    struct dev_buf *x = rows_of(g, VIEW_XN, g->y->buf[S_XN]);
     struct linear_input in = {.rows = flat};
     norm(g, streams, flat, NULL, 1, s->n * s->D);
     linear(g->st, &in, &hc->fn, mix, g->T);
@@ -67,8 +99,19 @@ static void hc_pre(const struct stage *g, struct dev_buf *streams, const struct 
                                                    .eps = s->hc_eps,
                                                    .head = head,
                                                    .n = g->T});
-    g->op->hc_reduce(
-        g->st, &(struct hc_reduce_args){.x = streams, .gates = mix, .out = g->y->buf[S_X], .streams = s->n, .n = g->T});
+    g->op->hc_reduce(g->st, &(struct hc_reduce_args){.x = streams, .gates = mix, .out = x, .streams = s->n, .n = g->T});
+    norm(g, x, x, weight, 1, s->D);
+}
+
+/* The two of a layer, as stages by parts. */
+static void hc_pre_attn(const struct stage *g)
+{
+    hc_pre(g, rows_of(g, VIEW_STREAMS, g->step->carry[0]), &g->w->hc_attn, g->w->attn_norm, false);
+}
+
+static void hc_pre_ffn(const struct stage *g)
+{
+    hc_pre(g, rows_of(g, VIEW_STREAMS, g->step->carry[0]), &g->w->hc_ffn, g->w->ffn_norm, false);
 }
 
 /* streams <- post * S_Y + comb . streams */
@@ -82,17 +125,13 @@ static void hc_post(const struct stage *g)
 
 /* ---------------------------------------------------------------- attention, spec 3.3 - 3.8 */
 
-/* S_XN -> S_QR, S_Q rotated, S_RAW packed */
+/* S_XN -> S_QR, S_RAW packed */
 static void project(const struct stage *g)
 {
     const struct deepseek4_shape *s = g->s;
     struct block_scratch *y = g->y;
     linear(g->st, &y->input[INPUT_NORMED], &g->w->q_a, y->buf[S_QR], g->T);
     norm(g, y->buf[S_QR], y->buf[S_QR], g->w->q_a_norm, 1, s->Rq);
-    linear_input_renew(&y->input[INPUT_QR]);
-    linear(g->st, &y->input[INPUT_QR], &g->w->q_b, y->buf[S_Q], g->T);
-    norm(g, y->buf[S_Q], y->buf[S_Q], NULL, s->H, s->d);
-    rotate(g, y->buf[S_Q], s->H, s->d, false);
 
     linear(g->st, &y->input[INPUT_NORMED], &g->w->kv, y->buf[S_KV], g->T);
     norm(g, y->buf[S_KV], y->buf[S_KV], g->w->kv_norm, 1, s->d);
@@ -104,12 +143,10 @@ static void project(const struct stage *g)
 static void compress(const struct stage *g, const struct deepseek4_lane *lane, bool index)
 {
     struct block_scratch *y = g->y;
-    const enum deepseek4_scratch_id kv = index ? S_INDEX_KV : g->ls->indexed ? S_WIDE_KV : S_LANE_KV;
-    const enum deepseek4_scratch_id gate = index ? S_INDEX_GATE : g->ls->indexed ? S_WIDE_GATE : S_LANE_GATE;
-    linear(g->st, &y->input[INPUT_NORMED], &lane->kv, y->buf[kv], g->T);
-    linear(g->st, &y->input[INPUT_NORMED], &lane->gate, y->buf[gate], g->T);
-    g->op->compress(g->st, &(struct compress_args){.kv = y->buf[kv],
-                                                   .gate = y->buf[gate],
+    linear(g->st, &y->input[INPUT_NORMED], &lane->kv, y->buf[S_LANE_KV], g->T);
+    linear(g->st, &y->input[INPUT_NORMED], &lane->gate, y->buf[S_LANE_GATE], g->T);
+    g->op->compress(g->st, &(struct compress_args){.kv = y->buf[S_LANE_KV],
+                                                   .gate = y->buf[S_LANE_GATE],
                                                    .ape = lane->ape,
                                                    .norm = lane->norm,
                                                    .eps = g->s->eps,
@@ -126,25 +163,25 @@ static void compress(const struct stage *g, const struct deepseek4_lane *lane, b
 /* True if some row sees more compressed rows than the indexer selects. */
 static bool selection_matters(const struct stage *g)
 {
-    const struct rows *r = &g->step->rows;
-    for (int i = 0; i < r->n_segments; i++)
-        if ((r->segments[i].pos0 + r->segments[i].n) / g->ls->ratio > g->s->IK) return true;
+    for (int i = 0; i < g->T; i++)
+        if ((g->rows.pos[i] + 1) / g->ls->ratio > g->s->IK) return true;
     return false;
 }
 
 /* S_QR, S_XN -> S_SELECT, or NULL where every row sees all; spec 3.6 */
-static struct dev_buf *select_rows(const struct stage *g)
+static struct dev_buf *select_rows(const struct stage *g, struct linear_input *qr)
 {
     const struct deepseek4_shape *s = g->s;
     struct block_scratch *y = g->y;
-    if (!selection_matters(g)) return NULL;
-    linear(g->st, &y->input[INPUT_QR], &g->w->index_q, y->buf[S_INDEX_Q], g->T);
+    if (!g->ls->indexed || !selection_matters(g)) return NULL;
+    struct linear_input normed = input_of(g, INPUT_NORMED, VIEW_XN);
+    linear(g->st, qr, &g->w->index_q, y->buf[S_INDEX_Q], g->T);
     rotate(g, y->buf[S_INDEX_Q], s->IH, s->ID, false);
     if (s->hadamard)
         g->op->hadamard(g->st,
                         &(struct hadamard_args){.x = y->buf[S_INDEX_Q], .groups = s->IH, .width = s->ID, .n = g->T});
     g->op->round(g->st, &(struct round_args){.x = y->buf[S_INDEX_Q], .fmt = s->index_row, .groups = s->IH, .n = g->T});
-    linear(g->st, &y->input[INPUT_NORMED], &g->w->index_proj, y->buf[S_INDEX_W], g->T);
+    linear(g->st, &normed, &g->w->index_proj, y->buf[S_INDEX_W], g->T);
     g->op->select(g->st, &(struct select_args){.q = y->buf[S_INDEX_Q],
                                                .weight = y->buf[S_INDEX_W],
                                                .scale = 1 / sqrt((double)s->ID * s->IH),
@@ -156,35 +193,42 @@ static struct dev_buf *select_rows(const struct stage *g)
     return y->buf[S_SELECT];
 }
 
-/* S_XN -> S_Y */
-static void attention(const struct stage *g)
+/* A part of the rows of S_QR, S_XN -> S_Y */
+static void attend(const struct stage *g)
 {
     const struct deepseek4_shape *s = g->s;
     struct block_scratch *y = g->y;
-    struct dev_buf *selected = NULL;
-    linear_input_renew(&y->input[INPUT_NORMED]);
-    project(g);
-    if (g->ls->ratio) compress(g, &g->w->attn_lane, false);
-    if (g->ls->indexed) {
-        compress(g, &g->w->index_lane, true);
-        selected = select_rows(g);
-    }
+    struct linear_input qr = input_of(g, INPUT_QR, VIEW_QR);
+    linear(g->st, &qr, &g->w->q_b, y->buf[S_Q], g->T);
+    norm(g, y->buf[S_Q], y->buf[S_Q], NULL, s->H, s->d);
+    rotate(g, y->buf[S_Q], s->H, s->d, false);
     g->op->attention(g->st, &(struct attention_args){.q = y->buf[S_Q],
                                                      .raw = y->buf[S_RAW],
                                                      .ring = y->ring[RING_RAW],
                                                      .store = g->ls->ratio ? y->store[STORE_KV] : NULL,
                                                      .ratio = g->ls->ratio,
-                                                     .selected = selected,
+                                                     .selected = select_rows(g, &qr),
                                                      .sinks = g->w->sinks,
                                                      .scale = 1 / sqrt((double)s->d),
-                                                     .out = y->buf[S_O],
+                                                     .out = y->buf[S_Q],
                                                      .n = g->T});
-    g->op->ring_write(g->st, &(struct ring_write_args){.x = y->buf[S_RAW], .ring = y->ring[RING_RAW]});
-    rotate(g, y->buf[S_O], s->H, s->d, true);
+    rotate(g, y->buf[S_Q], s->H, s->d, true);
     linear_input_renew(&y->input[INPUT_HEADS]);
     linear(g->st, &y->input[INPUT_HEADS], &g->w->out_a, y->buf[S_LOW], g->T);
     linear_input_renew(&y->input[INPUT_LOW]);
-    linear(g->st, &y->input[INPUT_LOW], &g->w->out_b, y->buf[S_Y], g->T);
+    linear(g->st, &y->input[INPUT_LOW], &g->w->out_b, rows_of(g, VIEW_Y, y->buf[S_Y]), g->T);
+}
+
+/* S_XN -> S_Y. What later rows of the step look at is computed for all of them first. */
+static void attention(const struct stage *g)
+{
+    struct block_scratch *y = g->y;
+    linear_input_renew(&y->input[INPUT_NORMED]);
+    project(g);
+    if (g->ls->ratio) compress(g, &g->w->attn_lane, false);
+    if (g->ls->indexed) compress(g, &g->w->index_lane, true);
+    by_parts(g, attend);
+    g->op->ring_write(g->st, &(struct ring_write_args){.x = y->buf[S_RAW], .ring = y->ring[RING_RAW]});
 }
 
 /* ---------------------------------------------------------------- MoE, spec 3.9: S_XN -> S_Y */
@@ -237,15 +281,13 @@ void deepseek4_layer_run(const void *model, struct step *step, int l)
     g.op->set_rows(g.st, &step->rows);
     block_step_segments(step, l, step->rows.n_segments, NULL);
 
-    hc_pre(&g, step->carry[0], &g.w->hc_attn, false);
-    norm(&g, b[S_X], b[S_XN], g.w->attn_norm, 1, g.s->D);
+    by_parts(&g, hc_pre_attn);
     tap_at(step->taps, TAP_ATTN_IN, l, g.st, b[S_XN], g.T);
     attention(&g);
     tap_at(step->taps, TAP_ATTN_OUT, l, g.st, b[S_Y], g.T);
     hc_post(&g);
 
-    hc_pre(&g, step->carry[0], &g.w->hc_ffn, false);
-    norm(&g, b[S_X], b[S_XN], g.w->ffn_norm, 1, g.s->D);
+    by_parts(&g, hc_pre_ffn);
     tap_at(step->taps, TAP_FFN_IN, l, g.st, b[S_XN], g.T);
     moe(&g);
     tap_at(step->taps, TAP_FFN_OUT, l, g.st, b[S_Y], g.T);
@@ -275,14 +317,15 @@ void deepseek4_embed(const void *model, struct step *step)
 void deepseek4_head(const void *model, struct step *step, const int *row, int n, struct dev_buf *logits)
 {
     const struct deepseek4_model *m = model;
-    struct stage g = stage_begin(m, step, n);
-    struct dev_buf *const *b = g.y->buf;
-    g.op->set_rows(g.st, &step->rows);
-    g.op->gather(g.st, &(struct gather_args){.x = step->carry[0], .out = b[S_HEAD], .row = row, .n = n});
-    hc_pre(&g, b[S_HEAD], &m->output_hc, true);
-    norm(&g, b[S_X], b[S_XN], m->output_norm, 1, g.s->D);
-    linear_input_renew(&g.y->input[INPUT_HEAD]);
-    linear(g.st, &g.y->input[INPUT_HEAD], &m->output, logits, n);
+    struct dev_buf *const *b = ((struct block_scratch *)step->scratch)->buf;
+    for (int i = 0; i < n; i += DEEPSEEK4_HEAD_PART) {
+        struct stage g = stage_begin(m, step, n - i < DEEPSEEK4_HEAD_PART ? n - i : DEEPSEEK4_HEAD_PART);
+        g.op->set_rows(g.st, &step->rows);
+        g.op->gather(g.st, &(struct gather_args){.x = step->carry[0], .out = b[S_HEAD], .row = row + i, .n = g.T});
+        hc_pre(&g, b[S_HEAD], &m->output_hc, m->output_norm, true);
+        linear_input_renew(&g.y->input[INPUT_HEAD]);
+        linear(g.st, &g.y->input[INPUT_HEAD], &m->output, block_scratch_from(g.y, VIEW_LOGITS, logits, i), g.T);
+    }
 }
 
 int deepseek4_commit(const void *model, struct step *step, int segment, int n, struct err *e)

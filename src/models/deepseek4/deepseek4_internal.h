@@ -91,35 +91,37 @@ int deepseek4_weights_bind(const struct canonical *c, struct deepseek4_model *m,
 void deepseek4_weights_free(struct deepseek4_model *m);
 void deepseek4_cost(const void *model, const struct canonical *c, int from, int to, struct family_cost *cost);
 
-/* ---------------------------------------------------------------- scratch: rows of one layer call, T = most rows */
+/* ---------------------------------------------------------------- scratch: rows of one layer call, T = most rows
+ *
+ * The widest rows, those of queries and of normed streams, are needed for a part of the step at a time: P = at most
+ * DEEPSEEK4_PART rows. Experts gain from many rows and get all of them. */
+
+enum { DEEPSEEK4_PART = 256, DEEPSEEK4_HEAD_PART = 64 };
 
 enum deepseek4_scratch_id {
-    S_FLAT, /* [T][1][n*D] normed streams */
+    S_FLAT, /* [P][1][n*D] normed streams */
     S_MIX,  /* [T][1][2n+n^2] hyper-connection gates */
-    S_X,    /* [T][1][D] input of a sublayer, before its norm */
-    S_XN,   /* [T][1][D] after it */
+    S_XN,   /* [T][1][D] input of a sublayer, before and after its norm */
     S_QR,   /* [T][1][Rq] */
-    S_Q,    /* [T][H][d] */
+    S_Q,    /* [P][H][d] queries, then attention output */
     S_KV,   /* [T][1][d] */
     S_RAW,  /* [T] packed kv rows */
-    S_WIDE_KV,
-    S_WIDE_GATE, /* [T][1][2d] projections of an overlapping compressor */
     S_LANE_KV,
-    S_LANE_GATE, /* [T][1][d] of a plain one */
-    S_INDEX_KV,
-    S_INDEX_GATE, /* [T][1][2*ID] of the indexer's */
-    S_INDEX_Q,    /* [T][IH][ID] */
-    S_INDEX_W,    /* [T][1][IH] */
-    S_SELECT,     /* [T][1][1+IK] I32 */
-    S_O,          /* [T][H][d] attention output */
-    S_LOW,        /* [T][1][G*Ro] */
-    S_Y,          /* [T][1][D] output of a sublayer */
-    S_ROUTER,     /* [T][1][E] */
-    S_IDS,        /* [T][1][K] I32 */
-    S_WEIGHTS,    /* [T][1][K] */
-    S_HEAD,       /* [T][1][n*D] gathered streams */
+    S_LANE_GATE, /* [T][1][c*w] projections of one compressor */
+    S_INDEX_Q,   /* [P][IH][ID] */
+    S_INDEX_W,   /* [P][1][IH] */
+    S_SELECT,    /* [P][1][1+IK] I32 */
+    S_LOW,       /* [P][1][G*Ro] */
+    S_Y,         /* [T][1][D] output of a sublayer */
+    S_ROUTER,    /* [T][1][E] */
+    S_IDS,       /* [T][1][K] I32 */
+    S_WEIGHTS,   /* [T][1][K] */
+    S_HEAD,      /* [DEEPSEEK4_HEAD_PART][1][n*D] gathered streams */
     S_COUNT
 };
+
+/* Buffers of which a part is looked at: the carry's streams, and what is [T] above; logits. */
+enum deepseek4_view { VIEW_STREAMS, VIEW_MIX, VIEW_XN, VIEW_QR, VIEW_Y, VIEW_LOGITS, VIEW_COUNT };
 
 enum { RING_RAW, RING_KV, RING_SCORE, RING_INDEX_KV, RING_INDEX_SCORE, RING_COUNT };
 enum { STORE_KV, STORE_INDEX, STORE_COUNT };

@@ -8,51 +8,57 @@ static int most_experts(const struct deepseek4_shape *s, bool used)
     return most;
 }
 
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Values in the projected rows of the widest compressor; 0: there is none. */
+static int lane_width(const struct deepseek4_shape *s)
+{
+    int most = 0;
+    for (int l = 0; l < s->L; l++)
+        if (s->layer[l].ratio)
+            most = scratch_larger(most, s->layer[l].indexed ? 2 * scratch_larger(s->d, s->ID) : s->d);
+    return most;
+}
+
 /* Description of buffer id for T rows; width 0: the model needs none. */
 static struct buf_desc describe(const void *model, int id, int T)
 {
     const struct deepseek4_shape *s = &((const struct deepseek4_model *)model)->shape;
-    bool plain = false, indexed = false;
-    for (int l = 0; l < s->L; l++) {
-        plain |= s->layer[l].ratio && !s->layer[l].indexed;
-        indexed |= s->layer[l].indexed;
-    }
+    const int P = smaller(T, DEEPSEEK4_PART);
+    bool indexed = false;
+    for (int l = 0; l < s->L; l++) indexed |= s->layer[l].indexed;
     switch ((enum deepseek4_scratch_id)id) {
     case S_FLAT:
+        return scratch_floats(P, 1, s->n * s->D);
     case S_HEAD:
-        return scratch_floats(T, 1, s->n * s->D);
+        return scratch_floats(smaller(T, DEEPSEEK4_HEAD_PART), 1, s->n * s->D);
     case S_MIX:
         return scratch_floats(T, 1, 2 * s->n + s->n * s->n);
-    case S_X:
     case S_XN:
     case S_Y:
         return scratch_floats(T, 1, s->D);
     case S_QR:
         return scratch_floats(T, 1, s->Rq);
     case S_Q:
-    case S_O:
-        return scratch_floats(T, s->H, s->d);
+        return scratch_floats(P, s->H, s->d);
     case S_KV:
         return scratch_floats(T, 1, s->d);
     case S_RAW:
         return (struct buf_desc){.kind = BUF_PACKED, .rows = T, .groups = 1, .width = s->d, .fmt = s->kv_row};
-    case S_WIDE_KV:
-    case S_WIDE_GATE:
-        return scratch_floats(T, 1, indexed ? 2 * s->d : 0);
     case S_LANE_KV:
     case S_LANE_GATE:
-        return scratch_floats(T, 1, plain ? s->d : 0);
-    case S_INDEX_KV:
-    case S_INDEX_GATE:
-        return scratch_floats(T, 1, indexed ? 2 * s->ID : 0);
+        return scratch_floats(T, 1, lane_width(s));
     case S_INDEX_Q:
-        return scratch_floats(T, s->IH, indexed ? s->ID : 0);
+        return scratch_floats(P, s->IH, indexed ? s->ID : 0);
     case S_INDEX_W:
-        return scratch_floats(T, 1, indexed ? s->IH : 0);
+        return scratch_floats(P, 1, indexed ? s->IH : 0);
     case S_SELECT:
-        return scratch_ints(T, indexed ? 1 + s->IK : 0);
+        return scratch_ints(P, indexed ? 1 + s->IK : 0);
     case S_LOW:
-        return scratch_floats(T, 1, s->G * s->Ro);
+        return scratch_floats(P, 1, s->G * s->Ro);
     case S_ROUTER:
         return scratch_floats(T, 1, most_experts(s, false));
     case S_IDS:
@@ -67,7 +73,7 @@ static struct buf_desc describe(const void *model, int id, int T)
 
 /* Where the rows of an input are, and how its quantised forms are cut. */
 static const enum deepseek4_scratch_id rows_of[INPUT_COUNT] = {
-    [INPUT_NORMED] = S_XN, [INPUT_QR] = S_QR, [INPUT_HEADS] = S_O, [INPUT_LOW] = S_LOW, [INPUT_HEAD] = S_XN};
+    [INPUT_NORMED] = S_XN, [INPUT_QR] = S_QR, [INPUT_HEADS] = S_Q, [INPUT_LOW] = S_LOW, [INPUT_HEAD] = S_XN};
 
 static int input_of(const void *model, int input, int *groups, unsigned *formats)
 {
@@ -83,6 +89,7 @@ void deepseek4_scratch_layout(struct deepseek4_model *m)
                                       .model = m,
                                       .bufs = S_COUNT,
                                       .inputs = INPUT_COUNT,
+                                      .views = VIEW_COUNT,
                                       .rings = RING_COUNT,
                                       .stores = STORE_COUNT,
                                       .buf = describe,
