@@ -58,7 +58,7 @@ struct ds4_options {
     int threads_decode;    /* of decode steps, if threads is set too; 0: as many */
     bool numa_off;         /* do not bind threads to cores, nor cut work and weights by memory nodes, where there are
                               several nodes */
-    int prefill_chunk;     /* most rows of a prefill step; 0: 1024 */
+    int prefill_chunk;     /* most rows of a prefill step; 0: at most 2048, as sessions and memory allow */
     int sessions, ctx;     /* what the memory plan counts with: sessions of ctx tokens; 0: 1 and 32768 */
     uint64_t anchor_bytes; /* rewind points per session; 0: 256 MiB */
     uint64_t memory_limit; /* bytes the engine may count on; 0: what is free now */

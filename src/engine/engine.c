@@ -25,7 +25,7 @@ int engine_error(struct ds4_error *e, const struct err *err)
 
 /* ---------------------------------------------------------------- options */
 
-enum { PREFILL_CHUNK = 1024, PREFILL_CHUNK_MAX = 65536, CTX = 32768, SESSIONS_MAX = 4096 };
+enum { PREFILL_CHUNK_MAX = 65536, CTX = 32768, SESSIONS_MAX = 4096 };
 #define ANCHOR_BYTES ((uint64_t)256 << 20)
 
 static int or_default(int v, int otherwise)
@@ -57,7 +57,7 @@ static int options_take(struct ds4_engine *g, const struct ds4_options *o, struc
     g->draft = o->draft;
     g->page_weights = o->page_weights;
     g->report_only = o->report_only;
-    g->prefill_chunk = or_default(o->prefill_chunk, PREFILL_CHUNK);
+    g->prefill_chunk = o->prefill_chunk; /* 0: the plan chooses */
     g->anchor_bytes = o->anchor_bytes ? o->anchor_bytes : ANCHOR_BYTES;
     g->plan.sessions = or_default(o->sessions, 1);
     g->plan.ctx = or_default(o->ctx, CTX);
@@ -249,9 +249,9 @@ int engine_assemble(struct ds4_engine *g, struct err *e)
 {
     g->n_layers = g->family->n_layers(g->model);
     g->n_vocab = g->family->n_vocab(g->model);
-    pace_init(&g->pace, g->prefill_chunk, ANCHOR_STEP);
     const int rc = engine_plan_make(g, e);
     if (rc) return rc;
+    pace_init(&g->pace, g->prefill_chunk, ANCHOR_STEP);
     report_write(g);
     if (g->report_only) return 0;
     g->identity = identity(g);

@@ -236,7 +236,8 @@ struct engine_shape engine_shape(int sessions, int prefill_chunk);
  * closes it. */
 int engine_assemble(struct ds4_engine *g, struct err *e);
 
-/* Memory plan (engine_plan.c). Fills g->plan from sessions, ctx and available in it; ERR_MEMORY if it does not fit. */
+/* Memory plan (engine_plan.c). Fills g->plan from sessions, ctx and available in it, and g->prefill_chunk if that is 0;
+ * ERR_MEMORY if it does not fit. */
 int engine_plan_make(struct ds4_engine *g, struct err *e);
 /* Puts the weights' pages into the page tables, as far as that is quick. */
 void engine_weights_map(struct ds4_engine *g);

@@ -277,6 +277,7 @@ static void test_memory(void **state)
     struct ds4_error e = {0};
     struct ds4_options o = kit_options(KIT_Q8);
     struct ds4_memory_plan p;
+    o.prefill_chunk = 1024;
     ds4_engine *g = kit_open(&o);
     ds4_engine_plan(g, &p);
     assert_true(p.weights > 0 && p.scratch > 0 && p.session > 4096 * 4 && p.anchors == o.anchor_bytes);
@@ -315,6 +316,48 @@ static void test_memory(void **state)
     o.memory_limit = p.total - p.weights;
     o.page_weights = true;
     ds4_engine_close(kit_open(&o));
+}
+
+/* Rows of a chunk that the engine chooses with so much memory; 0: it does not open. */
+static int chosen_chunk(struct ds4_options o, uint64_t memory)
+{
+    struct ds4_model_info i;
+    ds4_engine *g;
+    o.memory_limit = memory;
+    if (ds4_engine_open(&o, &g, NULL)) return 0;
+    ds4_engine_info(g, &i);
+    ds4_engine_close(g);
+    return i.prefill_chunk;
+}
+
+static uint64_t needed(struct ds4_options o, int chunk)
+{
+    struct ds4_memory_plan p;
+    o.prefill_chunk = chunk;
+    ds4_engine *g = kit_open(&o);
+    ds4_engine_plan(g, &p);
+    ds4_engine_close(g);
+    return p.total;
+}
+
+/* Large where nobody else waits, smaller where memory is short. */
+static void test_chosen_chunk(void **state)
+{
+    struct ds4_options o = kit_options(KIT_Q8);
+    assert_int_equal(chosen_chunk(o, 0), 1024);
+    o.sessions = 1;
+    assert_int_equal(chosen_chunk(o, 0), 2048);
+    const uint64_t large = needed(o, 2048), middle = needed(o, 512), small = needed(o, 256);
+    assert_true(small < middle && middle < large);
+    assert_int_equal(chosen_chunk(o, large), 2048);
+    assert_int_equal(chosen_chunk(o, large - 1), 1024);
+    assert_int_equal(chosen_chunk(o, middle), 512);
+    assert_int_equal(chosen_chunk(o, middle - 1), 256);
+    assert_int_equal(chosen_chunk(o, small), 256);
+    assert_int_equal(chosen_chunk(o, small - 1), 0);
+    o.prefill_chunk = 512;
+    assert_int_equal(chosen_chunk(o, middle), 512);
+    assert_int_equal(chosen_chunk(o, middle - 1), 0); /* what was asked for stays */
 }
 
 /* Bytes that this process has allocated; 0 where the allocator does not tell. */
@@ -648,13 +691,21 @@ static void test_log_of_load(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cancel_prefill), cmocka_unit_test(test_cancel_at_every_layer),
-        cmocka_unit_test(test_cancel_waiting), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_memory),         cmocka_unit_test(test_active_weights),
-        cmocka_unit_test(test_cost_of_qwen),   cmocka_unit_test(test_plan_holds),
-        cmocka_unit_test(test_options),        cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_info),           cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_text),           cmocka_unit_test(test_log),
+        cmocka_unit_test(test_cancel_prefill),
+        cmocka_unit_test(test_cancel_at_every_layer),
+        cmocka_unit_test(test_cancel_waiting),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_chosen_chunk),
+        cmocka_unit_test(test_active_weights),
+        cmocka_unit_test(test_cost_of_qwen),
+        cmocka_unit_test(test_plan_holds),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_info),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_log),
         cmocka_unit_test(test_log_of_load),
     };
     return cmocka_run_group_tests(tests, NULL, kit_teardown);
