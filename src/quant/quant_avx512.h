@@ -30,6 +30,13 @@ INLINE void store512(void *p, __m512i v)
     _mm512_storeu_si512(p, v);
 }
 
+/* Matrices over bits that move n bits of a byte, from bit `from` on, to bit `to`. */
+INLINE uint64_t moved(int n, int from, int to)
+{
+    const uint64_t first = (uint64_t)1 << from << 8 * (7 - to);
+    return n > 1 ? first | (uint64_t)2 << from << 8 * (6 - to) : first;
+}
+
 /* The same 32 bytes in both halves. */
 INLINE __m512i twice256(__m256i v)
 {
@@ -39,12 +46,6 @@ INLINE __m512i twice256(__m256i v)
 INLINE __m512i join256(__m256i low, __m256i high)
 {
     return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-}
-
-/* The f16 at the same offset of sixteen rows. */
-INLINE __m512 f16_of_slab_rows(const uint8_t *const row[SLAB_ROWS], size_t at)
-{
-    return _mm512_insertf32x8(_mm512_castps256_ps512(f16_of_rows(row, at)), f16_of_rows(row + ROWS, at), 1);
 }
 
 /* Transposes sixteen vectors of sixteen 32-bit values. */

@@ -34,13 +34,6 @@ INLINE void ask_ahead(enum asking ask, const uint8_t *row, size_t at, size_t byt
 /* Keeps a vector in a register from here on, and the order of what is around. */
 #define KEEP512(v) __asm__ volatile("" : "+v"(v))
 
-/* Matrices over bits that move n bits of a byte, from bit `from` on, to bit `to`. */
-INLINE uint64_t moved(int n, int from, int to)
-{
-    const uint64_t first = (uint64_t)1 << from << 8 * (7 - to);
-    return n > 1 ? first | (uint64_t)2 << from << 8 * (6 - to) : first;
-}
-
 /* Sums of the four lanes of each quarter of eight vectors: rows 0 to 3 side by side in every quarter, rows 4 to 7. */
 INLINE void lanes_of_four_rows(const __m512i v[ROWS], __m512i sum[2])
 {

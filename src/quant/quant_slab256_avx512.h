@@ -7,8 +7,8 @@
  * 236, panels of four rows: IQ2_XXS 175 and 196, Q2_K 173 and 192, Q4_K 150 and 173, Q6_K 146 and 176. */
 #ifndef QUANT_QUANT_SLAB256_AVX512_H
 #define QUANT_QUANT_SLAB256_AVX512_H
-#include "quant/quant_k_avx2.h"
 #include "quant/quant_slab_avx512.h"
+#include "quant/quant_traits.h"
 
 /* One block of sixteen rows. */
 struct half256 {
@@ -30,72 +30,6 @@ INLINE slab_multiply *slab256_multiply(enum qtype t)
     if (has_min(t)) return slab256_min;
     if (sub_block(t) == 32) return is_iq1(t) ? slab256_32_eighths : slab256_32;
     return is_iq1(t) ? slab256_16_eighths : slab256_16;
-}
-
-/* ---- unpacking */
-
-/* Scales d of the blocks of sixteen rows. */
-INLINE __m512 d_of_slab_rows(enum qtype t, const uint8_t *const row[SLAB_ROWS], size_t at)
-{
-    return _mm512_insertf32x8(_mm512_castps256_ps512(d_of_rows(t, row, at)), d_of_rows(t, row + ROWS, at), 1);
-}
-
-/* Pairs of 16-bit factors of sixteen rows, one row per lane of v[0..7]. */
-INLINE void pairs_of_rows(const struct prep p[SLAB_ROWS], size_t at, __m512i v[8])
-{
-    __m256i lo[8], hi[8];
-    UNROLL for (int r = 0; r < 8; r++)
-    {
-        lo[r] = load256((const uint8_t *)&p[r] + at);
-        hi[r] = load256((const uint8_t *)&p[8 + r] + at);
-    }
-    transpose8(lo);
-    transpose8(hi);
-    UNROLL for (int g = 0; g < 8; g++) v[g] = join256(lo[g], hi[g]);
-}
-
-/* Scales and factors of the activation sums. */
-INLINE void fill_scales(enum qtype t, const struct prep p[SLAB_ROWS], struct half256 *s)
-{
-    __m512i v[8];
-    if (has_min(t)) {
-        pairs_of_rows(p, offsetof(struct prep, min), v);
-        UNROLL for (int g = 0; g < 8; g++) store512(s->min[g], v[g]);
-    }
-    pairs_of_rows(p, offsetof(struct prep, scale), v);
-    UNROLL for (int g = 0; g < 8; g++)
-    {
-        const __m512i second = _mm512_srai_epi32(v[g], 16);
-        if (sub_block(t) == 32) {
-            store512(s->scale[g], second); /* equal to the first */
-        } else {
-            store512(s->scale[2 * g], _mm512_srai_epi32(_mm512_slli_epi32(v[g], 16), 16));
-            store512(s->scale[2 * g + 1], second);
-        }
-    }
-}
-
-/* Values 64i.. of a block, unsigned. */
-typedef __m512i codes64_fn(enum qtype t, const uint8_t *b, const struct prep *p, int i);
-
-/* A half of a slab from codes of one row after the other. */
-INLINE void fill_by_rows(codes64_fn *codes64, enum qtype t, const uint8_t *const row[SLAB_ROWS], size_t at,
-                         struct half256 *s)
-{
-    struct prep p[SLAB_ROWS];
-    for (int r = 0; r < SLAB_ROWS; r++) prepare(t, row[r] + at, &p[r]);
-    fill_scales(t, p, s);
-    UNROLL for (int i = 0; i < 4; i++)
-    {
-        __m512i v[16];
-#pragma GCC unroll 16
-        for (int r = 0; r < SLAB_ROWS; r++) v[r] = codes64(t, row[r] + at, &p[r], i);
-        transpose16(v);
-#pragma GCC unroll 16
-        for (int j = 0; j < 16; j++) store512(s->code[16 * i + j], v[j]);
-    }
-    _mm512_store_ps(s->d, d_of_slab_rows(t, row, at));
-    if (has_min(t)) _mm512_store_ps(s->dmin, f16_of_slab_rows(row, at + dmin_at(t)));
 }
 
 /* One block of sixteen rows; book: what the codes are looked up in. */

@@ -9,21 +9,13 @@
 #include "quant/quant_iq2_book_avx512.h"
 #include "quant/quant_slab_rows_avx512.h"
 
-/* Bytes a and b of every group of four, as 16-bit numbers. */
-INLINE __m512i bytes_of_groups(__m512i v, int a, int b)
-{
-    const int32_t first = (int32_t)(0x80008000u | (uint32_t)b << 16 | (uint32_t)a);
-    const __m128i of128 = _mm_add_epi32(_mm_set1_epi32(first), _mm_setr_epi32(0, 0x00040004, 0x00080008, 0x000c000c));
-    return _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(of128));
-}
-
 /* Four scales per group of v: codes of the vectors that they belong to, and factors of activation sums. */
 INLINE void q2_k_sub_blocks(const __m512i bits[16], __m512i v, int i0, struct half256 *s)
 {
     const __m512i low = _mm512_set1_epi16(15), m2 = _mm512_set1_epi8(3);
     UNROLL for (int i = 0; i < 4; i++)
     {
-        const __m512i scale = _mm512_and_si512(bytes_of_groups(v, i, i), low);
+        const __m512i scale = _mm512_and_si512(bytes_of_lanes(v, i, i), low);
         const int shift = (i0 + i) / 2 % 4 * 2, half = (i0 + i) / 8, part = (i0 + i) % 2;
         UNROLL for (int j = 0; j < 4; j++)
         {
@@ -33,17 +25,18 @@ INLINE void q2_k_sub_blocks(const __m512i bits[16], __m512i v, int i0, struct ha
         }
     }
     UNROLL for (int i = 0; i < 4; i += 2)
-        store512(s->min[(i0 + i) / 2], _mm512_srli_epi16(bytes_of_groups(v, i, i + 1), 4));
+        store512(s->min[(i0 + i) / 2], _mm512_srli_epi16(bytes_of_lanes(v, i, i + 1), 4));
 }
 
 INLINE void fill_q2_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
 {
-    __m512i bits[16], scales[4];
+    __m512i bits[16], scales[4], last[4];
     UNROLL for (int i = 0; i < 4; i++) quads_of_rows(row, at + Q2_K_QS + 16 * (size_t)i, bits + 4 * i);
     quads_of_rows(row, at + Q2_K_SCALES, scales);
     UNROLL for (int i = 0; i < 4; i++) q2_k_sub_blocks(bits, scales[i], 4 * i, s);
-    _mm512_store_ps(s->d, f16_of_slab_rows(row, at + Q2_K_D));
-    _mm512_store_ps(s->dmin, f16_of_slab_rows(row, at + Q2_K_DMIN));
+    quads_of_rows(row, at + Q2_K_BYTES - 16, last);
+    _mm512_store_ps(s->d, f16_of_lanes(last[3]));
+    _mm512_store_ps(s->dmin, f16_of_upper(last[3]));
 }
 
 /* ---- IQ2_XXS. Byte t of a lane has value i of eight number t of a group of 32, in vector i: look-ups and signs come
@@ -118,7 +111,7 @@ INLINE void fill_iq2_xxs(const uint8_t *const row[SLAB_ROWS], size_t at, struct 
         iq2_group(&planes, load512(packed[2 * g]), word, values, s->code + 8 * g);
         store512(s->scale[g], _mm512_or_si512(_mm512_slli_epi32(_mm512_srli_epi32(word, 28), 1), one));
     }
-    _mm512_store_ps(s->d, f16_of_slab_rows(row, at));
+    _mm512_store_ps(s->d, f16_first(row, at));
 }
 
 INLINE void fill_half(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)

@@ -61,12 +61,41 @@ INLINE __m512 f16_of_upper(__m512i v)
     return f16_of_lanes(_mm512_srli_epi32(v, 16));
 }
 
-/* The f16 that sixteen rows' blocks begin with. */
+/* The f16 that the rows' blocks begin with; that end at `end`. */
 INLINE __m512 f16_first(const uint8_t *const row[SLAB_ROWS], size_t at)
 {
     __m512i v[4];
     quads_of_rows(row, at, v);
     return f16_of_lanes(v[0]);
+}
+
+INLINE __m512 f16_last(const uint8_t *const row[SLAB_ROWS], size_t end)
+{
+    __m512i v[4];
+    quads_of_rows(row, end - 16, v);
+    return f16_of_upper(v[3]);
+}
+
+/* Bytes a and b of every lane, as 16-bit numbers. */
+INLINE __m512i bytes_of_lanes(__m512i v, int a, int b)
+{
+    const int32_t first = (int32_t)(0x80008000u | (uint32_t)b << 16 | (uint32_t)a);
+    const __m128i of128 = _mm_add_epi32(_mm_set1_epi32(first), _mm_setr_epi32(0, 0x00040004, 0x00080008, 0x000c000c));
+    return _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(of128));
+}
+
+/* Byte i of every lane, signed. */
+INLINE __m512i byte_of_lanes(__m512i v, unsigned i)
+{
+    return _mm512_srai_epi32(_mm512_slli_epi32(v, 24 - 8 * i), 24);
+}
+
+/* n bits of bytes, from bit `from` on, at bit `to`; the others are zero. */
+INLINE __m512i bits_moved(__m512i v, int n, int from, int to)
+{
+    uint64_t matrix = 0;
+    for (int i = 0; i < n; i++) matrix |= moved(1, from + i, to + i);
+    return _mm512_gf2p8affine_epi64_epi8(v, _mm512_set1_epi64((long long)matrix), 0);
 }
 
 /* Bytes of a lane from its bits first.., first + each .. */

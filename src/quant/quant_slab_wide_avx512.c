@@ -6,6 +6,7 @@
  * thirds of the int8 peak. */
 #ifdef __AVX512VNNI__
 #include "quant/quant_slab_avx512.h"
+#include "quant/quant_slab_rows_avx512.h"
 #include "quant/quant_wide_avx512.h"
 
 enum { MOST_STEPS = 4 };
@@ -38,7 +39,7 @@ INLINE void fill_half(enum qtype t, const uint8_t *const row[SLAB_ROWS], size_t 
 #pragma GCC unroll 16
         for (int j = 0; j < 16; j++) store512(s->code[16 * i + j], v[j]);
     }
-    _mm512_store_ps(s->d, f16_of_slab_rows(row, at));
+    _mm512_store_ps(s->d, f16_first(row, at));
 }
 
 INLINE void fill(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
