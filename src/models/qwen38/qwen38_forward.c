@@ -212,9 +212,9 @@ static void attention(const struct stage *g)
                                                                  .block = s->q,
                                                                  .selected = selected,
                                                                  .scale = 1 / sqrt((double)s->D),
-                                                                 .out = g->b[S_O],
+                                                                 .out = g->b[S_Q],
                                                                  .n = g->T});
-    element(g, ELEMENT_GATE, g->b[S_O], g->b[S_GATE], g->b[S_O], 1, 1);
+    element(g, ELEMENT_GATE, g->b[S_Q], g->b[S_GATE], g->b[S_Q], 1, 1);
     qwen38_product(g, INPUT_HEADS, true, &g->w->out, g->b[S_Y]);
 }
 

@@ -115,29 +115,31 @@ enum qwen38_scratch_id {
     S_BETA,
     S_ALPHA, /* [T][1][Hv] */
     S_STATE, /* [T][Hv][Dl] output of the delta net */
-    S_Q,
-    S_GATE, /* [T][H][D] */
+    S_Q,     /* [T][H][D] queries, then attention output */
+    S_GATE,  /* [T][H][D] */
     S_K,
     S_V,       /* [T][Hkv][D] */
-    S_O,       /* [T][H][D] */
     S_INDEX_K, /* [T][1][Di] */
     S_INDEX_Q, /* [T][Hi][Di] */
     S_SELECT,  /* [T][1][1+Kb] I32 */
-    S_MEMORY,  /* [T][1][E] rows of the n-gram table */
-    S_KEY,
-    S_QUERY,
-    S_GATED, /* [T][hc][E] */
-    S_VALUE, /* [T][1][E] */
     S_ROUTER,
     S_IDS, /* [T][1][K] I32 */
     S_WEIGHTS,
     S_SHARED, /* [T][1][1] */
     S_HEAD,   /* [T][hc][E] gathered streams */
-    S_BEFORE,
-    S_DRAFT, /* [T][hc][E] draft: streams of the row before; its own streams */
-    S_EMBED, /* [T][1][E] */
-    S_EMBED_Y /* [T][1][E] */,
-    S_COUNT
+    S_DRAFT,  /* [T][hc][E] draft: its own streams */
+    S_COUNT,
+
+    /* In front of a layer's first mixer, in buffers that are free then. The n-gram memory: */
+    S_MEMORY = S_MIXED, /* rows of the table */
+    S_VALUE = S_Y,
+    S_KEY = S_GATES,
+    S_QUERY = S_FLAT,
+    S_GATED = S_HEAD,
+    /* The draft: */
+    S_BEFORE = S_GATES, /* streams of the row before */
+    S_EMBED = S_MIXED,
+    S_EMBED_Y = S_Y
 };
 
 enum { RING_CONV, RING_INDEX, RING_STREAMS, RING_COUNT };

@@ -15,25 +15,16 @@ static struct buf_desc float_rows(const struct qwen38_shape *s, int id, int T)
     switch (id) {
     case S_FLAT:
     case S_GATES:
-    case S_KEY:
-    case S_QUERY:
-    case S_GATED:
     case S_HEAD:
         return scratch_floats(T, s->hc, s->E);
-    case S_BEFORE:
     case S_DRAFT:
         return scratch_floats(T, s->hc, draft ? s->E : 0);
-    case S_EMBED:
-    case S_EMBED_Y:
-        return scratch_floats(T, 1, draft ? s->E : 0);
     case S_LOW:
         return scratch_floats(T, 1, s->rho);
     case S_INJECT:
         return scratch_floats(T, 1, s->hc);
     case S_MIXED:
     case S_Y:
-    case S_MEMORY:
-    case S_VALUE:
         return scratch_floats(T, 1, s->E);
     case S_U:
     case S_C:
@@ -46,7 +37,6 @@ static struct buf_desc float_rows(const struct qwen38_shape *s, int id, int T)
         return scratch_floats(T, 1, s->Hv);
     case S_Q:
     case S_GATE:
-    case S_O:
         return scratch_floats(T, s->H, s->D);
     case S_K:
     case S_V:
@@ -77,7 +67,7 @@ static struct buf_desc describe(const void *model, int id, int T)
 static int input_of(const void *model, int input, int *groups, unsigned *formats)
 {
     static const enum qwen38_scratch_id rows_of[INPUT_COUNT] = {
-        [INPUT_STREAMS] = S_FLAT, [INPUT_LOW] = S_LOW,       [INPUT_MIXED] = S_MIXED, [INPUT_HEADS] = S_O,
+        [INPUT_STREAMS] = S_FLAT, [INPUT_LOW] = S_LOW,       [INPUT_MIXED] = S_MIXED, [INPUT_HEADS] = S_Q,
         [INPUT_STATE] = S_STATE,  [INPUT_MEMORY] = S_MEMORY, [INPUT_EMBED] = S_EMBED, [INPUT_HIDDEN] = S_FLAT};
     const struct qwen38_model *m = model;
     *groups = input == INPUT_HIDDEN ? m->shape.hc : 1;
