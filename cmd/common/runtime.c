@@ -45,8 +45,8 @@ static const struct option options[] = {
     {"--page-weights", NULL, NULL, "run a model that is larger than memory, reading it again and again",
      OPTION_SET(struct runtime_options, engine.page_weights, true), .rare = true},
     {"--prefill-chunk", NULL, "N",
-     "most prompt tokens that are computed together (default: 2048, with several sessions 1024; fewer if memory is "
-     "short)",
+     "most prompt tokens that are computed together (default: 2048, with several sessions 1024, fewer if that takes "
+     "much memory)",
      OPTION_INT(struct runtime_options, engine.prefill_chunk, 1, 65536), .rare = true},
     {"--backend", NULL, "NAME", "cpu (default), or ref: the slow double precision reference",
      OPTION_TEXT(struct runtime_options, engine.backend), .rare = true},
