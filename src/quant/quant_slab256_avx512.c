@@ -19,25 +19,48 @@ INLINE __m512 step512(enum qtype t, __m512 acc, __m512i sum, __m512i min, const 
     return _mm512_add_ps(acc, _mm512_sub_ps(v, m));
 }
 
+/* Values whose sum fits 16 bits, so that one instruction multiplies it by a scale and adds: magnitudes up to 4 (Q3_K),
+ * 9 (IQ1_M) or 15 (Q4_K, half of a sub-block) times 128 times 16. Of other types' sums the product takes two, the
+ * adding a third. */
+INLINE int narrow_values(enum qtype t)
+{
+    return t == QT_Q3_K || t == QT_IQ1_M || t == QT_Q4_K ? 16 : 0;
+}
+
+/* total + scales times sums */
+INLINE __m512i scaled512(enum qtype t, __m512i total, __m512i sum, __m512i scale)
+{
+    if (t == QT_Q2_K) return _mm512_add_epi32(total, sum);
+    if (narrow_values(t)) return _mm512_dpwssd_epi32(total, sum, scale);
+    return _mm512_add_epi32(total, _mm512_mullo_epi32(sum, scale));
+}
+
+/* The scales of sub-block i; for narrow sums without what their sign put into the upper halves. */
+INLINE __m512i scale512(enum qtype t, const struct half256 *s, int i)
+{
+    const __m512i v = load512(s->scale[i]);
+    return t == QT_Q3_K ? _mm512_and_si512(v, _mm512_set1_epi32(0xffff)) : v;
+}
+
 /* Exact sums per row: codes times scales. */
 INLINE void sums512(enum qtype t, int C, const struct half256 s[HALVES], const uint8_t *x, __m512i total[PANEL][HALVES])
 {
-    const int each = t == QT_Q2_K ? 8 : sub_block(t) / 4;
+    const int block = sub_block(t) / 4, each = t == QT_Q2_K ? 8 : narrow_values(t) ? narrow_values(t) / 4 : block;
     UNROLL for (int c = 0; c < C; c++) total[c][0] = total[c][1] = _mm512_setzero_si512();
-    for (int i = 0; i < 64 / each; i++) {
+    for (int i = 0; i < 64; i += each) {
         __m512i sum[PANEL][HALVES];
         if (t == QT_Q2_K && C > 2) {
-            groups512(C, s[0].code, s[1].code, x, i * each, each, total);
+            groups512(C, s[0].code, s[1].code, x, i, each, total);
             continue;
         }
         UNROLL for (int c = 0; c < C; c++) sum[c][0] = sum[c][1] =
-            has_min(t) ? _mm512_setzero_si512() : spread512(x + 4 * ((64 + i) * C + c));
-        groups512(C, s[0].code, s[1].code, x, i * each, each, sum);
-        UNROLL for (int c = 0; c < C; c++) UNROLL for (int h = 0; h < HALVES; h++)
+            has_min(t) ? _mm512_setzero_si512() : spread512(x + 4 * ((64 + i / block) * C + c));
+        groups512(C, s[0].code, s[1].code, x, i, each, sum);
+        /* Q2_K: of few columns one chain of products would wait for itself */
+        UNROLL for (int h = 0; h < HALVES; h++)
         {
-            /* of few columns one chain of products would wait for itself */
-            const __m512i v = t == QT_Q2_K ? sum[c][h] : _mm512_mullo_epi32(sum[c][h], load512(s[h].scale[i]));
-            total[c][h] = _mm512_add_epi32(total[c][h], v);
+            const __m512i scale = scale512(t, s + h, i / block);
+            UNROLL for (int c = 0; c < C; c++) total[c][h] = scaled512(t, total[c][h], sum[c][h], scale);
         }
     }
 }
@@ -79,9 +102,11 @@ INLINE void columns256(enum qtype t, int C, int n_blocks, const uint8_t *slab, c
 
 /* Each class by one of its types. */
 QUANT_MULTIPLY(slab256_q2_k, columns256, QT_Q2_K)
-QUANT_MULTIPLY(slab256_min, columns256, QT_Q4_K)
+QUANT_MULTIPLY(slab256_q4_k, columns256, QT_Q4_K)
+QUANT_MULTIPLY(slab256_q5_k, columns256, QT_Q5_K)
 QUANT_MULTIPLY(slab256_32, columns256, QT_IQ3_S)
 QUANT_MULTIPLY(slab256_32_eighths, columns256, QT_IQ1_S)
 QUANT_MULTIPLY(slab256_16, columns256, QT_Q6_K)
+QUANT_MULTIPLY(slab256_16_narrow, columns256, QT_Q3_K)
 QUANT_MULTIPLY(slab256_16_eighths, columns256, QT_IQ1_M)
 #endif

@@ -19,15 +19,17 @@ struct half256 {
     float dmin[SLAB_ROWS];
 };
 
-/* multiply (quant.h) of types whose slabs are alike: with minimums; scales for 32 or 16 values; a sum in eighths
- * (block_factor). slab256_q2_k: codes that have their scales in them. */
+/* multiply (quant.h) of types whose slabs are alike: scales for 32 or 16 values; of small codes (narrow); a sum in
+ * eighths (block_factor). slab256_q2_k: codes that have their scales in them. */
 typedef void slab_multiply(int n_blocks, const uint8_t *slab, const uint8_t *panel, int n, int piece, float *acc);
-slab_multiply slab256_q2_k, slab256_min, slab256_32, slab256_32_eighths, slab256_16, slab256_16_eighths;
+slab_multiply slab256_q2_k, slab256_q4_k, slab256_q5_k, slab256_32, slab256_32_eighths, slab256_16, slab256_16_narrow,
+    slab256_16_eighths;
 
 INLINE slab_multiply *slab256_multiply(enum qtype t)
 {
     if (t == QT_Q2_K) return slab256_q2_k;
-    if (has_min(t)) return slab256_min;
+    if (t == QT_Q3_K) return slab256_16_narrow;
+    if (has_min(t)) return t == QT_Q4_K ? slab256_q4_k : slab256_q5_k;
     if (sub_block(t) == 32) return is_iq1(t) ? slab256_32_eighths : slab256_32;
     return is_iq1(t) ? slab256_16_eighths : slab256_16;
 }
