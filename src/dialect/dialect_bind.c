@@ -202,6 +202,13 @@ static bool is_small(const struct tensor_row *row)
     return (row->flags & TENSOR_SMALL) || !strchr(row->shape, ' ');
 }
 
+/* What is small, but no matrices of halves, which are multiplied as they are: every step would read twice as much. */
+static bool is_widened(const struct source *s, const struct tensor_row *row)
+{
+    const bool halves = s->view.type == QT_F16 || s->view.type == QT_BF16, vector = !strchr(row->shape, ' ');
+    return is_small(row) && (vector || row->class == CLASS_VECTOR || !halves);
+}
+
 /* Columns of one tensor, then those of the other, in every row. */
 static int join(const struct canonical *c, struct source *s, struct err *e)
 {
@@ -233,9 +240,9 @@ static int make_copies(struct canonical *c, struct err *e)
             own(s, NULL, QT_I32, (size_t)s->view.ne[0] * sizeof(int32_t));
         else if (row->flags & TENSOR_IDS)
             rc = copy_ids(s, e);
-        else if (is_small(row) && c->look)
+        else if (is_widened(s, row) && c->look)
             own(s, NULL, QT_F32, (size_t)s->view.ne[0] * sizeof(float));
-        else if (is_small(row))
+        else if (is_widened(s, row))
             rc = widen(s, e);
     }
     return rc;

@@ -23,7 +23,7 @@ enum tensor_class {
 };
 
 enum {
-    TENSOR_SMALL = 1, /* becomes an F32 copy */
+    TENSOR_SMALL = 1, /* becomes an F32 copy, unless it is a matrix of F16 or BF16 to multiply with */
     TENSOR_IDS = 2,   /* becomes an I32 copy */
     TENSOR_WIDER = 4, /* rows may be longer: the first columns count */
     TENSOR_OPTIONAL = 8,

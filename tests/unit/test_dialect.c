@@ -249,14 +249,15 @@ static void test_origins(void **state)
 
 /* ---- tensors */
 
-static void test_small_tensors_are_f32_copies(void **state)
+static void test_small_tensors_are_f32_copies_but_for_matrices_of_halves(void **state)
 {
     struct canonical *c = opened("base.gguf");
     struct gguf *g;
     struct err e = {0};
     assert_int_equal(gguf_open(at("base.gguf"), &g, &e), 0);
-    static const char *const names[] = {"blk.1.hc_attn_fn.weight", "output_hc_fn.weight", "blk.2.ffn_gate_inp.weight",
-                                        "blk.1.attn_compressor_ape.weight", "blk.3.indexer.proj.weight"};
+    static const char *const names[] = {"blk.1.attn_compressor_ape.weight", "blk.1.indexer_compressor_ape.weight"};
+    static const char *const halves[] = {"blk.1.hc_attn_fn.weight", "output_hc_fn.weight", "blk.2.ffn_gate_inp.weight",
+                                         "blk.3.indexer.proj.weight"};
     for (size_t i = 0; i < COUNT(names); i++) {
         const struct tensor_view *v = canonical_tensor(c, "%s", names[i]);
         const struct gguf_tensor *t = gguf_tensor_find(g, names[i], strlen(names[i]));
@@ -270,6 +271,13 @@ static void test_small_tensors_are_f32_copies(void **state)
             memcpy(&got, v->data + 4 * k, 4);
             assert_true(got == f16_to_f32(half));
         }
+    }
+    for (size_t i = 0; i < COUNT(halves); i++) {
+        const struct tensor_view *v = canonical_tensor(c, "%s", halves[i]);
+        const struct gguf_tensor *t = gguf_tensor_find(g, halves[i], strlen(halves[i]));
+        assert_int_equal(v->type, QT_F16);
+        assert_int_equal(v->file, 0);
+        assert_memory_equal(v->data, gguf_data(g) + t->offset, 2 * t->ne[0] * t->ne[1]);
     }
     const struct tensor_view *big = canonical_tensor(c, "blk.0.ffn_down_exps.weight");
     assert_int_equal(big->type, QT_MXFP4);
@@ -847,7 +855,7 @@ int main(void)
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_hole),
         cmocka_unit_test(test_origins),
-        cmocka_unit_test(test_small_tensors_are_f32_copies),
+        cmocka_unit_test(test_small_tensors_are_f32_copies_but_for_matrices_of_halves),
         cmocka_unit_test(test_fused_strides),
         cmocka_unit_test(test_hash_tables),
         cmocka_unit_test(test_need),
