@@ -199,9 +199,13 @@ struct select_args {                /* top-k of visible compressed rows, spec de
     struct dev_buf *out; /* I32 [T][1][1 + top_k]: count, then row indices ascending; count -1: all visible rows */
     int n;
 };
-struct attention_args {        /* spec deepseek-v4 3.7: raw window rows, then compressed rows; K = V; sink per head */
-    const struct dev_buf *q;   /* [T][heads][width] */
-    const struct dev_buf *raw; /* PACKED: raw rows of the whole step, also where rows are a part of it */
+struct attention_args {          /* spec deepseek-v4 3.7: raw window rows, then compressed rows; K = V; sink per head */
+    struct dev_buf *q;           /* [T][heads][width] */
+    const struct dev_rope *rope; /* or NULL. Else every head of q is first brought to root mean square 1 (eps as in
+                                    rms_norm) and its last 2*pairs values are rotated, in place; those of the output are
+                                    rotated back */
+    double eps;
+    const struct dev_buf *raw;      /* PACKED: raw rows of the whole step, also where rows are a part of it */
     struct dev_ring *const *ring;   /* [n_segments] raw rows of earlier positions */
     struct dev_store *const *store; /* [n_segments] compressed rows, or NULL */
     int ratio;                      /* row c is visible from position ratio*(c+1)-1 on */
@@ -342,6 +346,7 @@ struct work_desc {
     int ctx;                  /* most positions of a session */
     int values;               /* in the widest row of a buffer */
     int heads, width, window; /* attention: query heads, values of a stored row, raw rows that a query sees */
+    int pairs;                /* of a query's head that attention rotates */
     int ratio, wide;          /* 0: no compressor; values of its projected rows */
     int top_k, index_heads, index_width; /* of select; top_k 0: none, every query sees all compressed rows */
     int kv_heads, block;                 /* attention_heads: 0 heads: none; rows of a selected block */

@@ -170,14 +170,15 @@ void ds4_engine_plan_for(const ds4_engine *g, int ctx, struct ds4_memory_plan *p
     plan_context(g, ctx, plan);
 }
 
-/* Large chunks read prompts faster: each expert's weights are unpacked once for more rows. With several sessions others
- * wait for a layer of somebody's chunk. Models with wide rows, and machines whose memory is short, get smaller ones. */
+/* Large chunks read prompts faster: each expert's weights are unpacked once for more rows. With more than two sessions
+ * (one at work, and a history that the next goes on from) others wait for a layer of somebody's chunk. Models with wide
+ * rows, and machines whose memory is short, get smaller ones. */
 enum { CHUNK_ALONE = 2048, CHUNK_SHARED = 1024, CHUNK_LEAST = 256, SCRATCH_MOST = 640 << 20 };
 
 static void chunk_choose(struct ds4_engine *g)
 {
     struct ds4_memory_plan *p = &g->plan;
-    g->prefill_chunk = p->sessions > 1 ? CHUNK_SHARED : CHUNK_ALONE;
+    g->prefill_chunk = p->sessions > 2 ? CHUNK_SHARED : CHUNK_ALONE;
     plan_context(g, p->ctx, p);
     while ((!fits(p) || p->scratch > SCRATCH_MOST) && g->prefill_chunk > CHUNK_LEAST) {
         g->prefill_chunk /= 2;

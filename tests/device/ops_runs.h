@@ -313,7 +313,7 @@ static void attention_parts(struct bench *b, const struct attention_args *a)
 }
 
 /* groups = heads, width, kind, n_fp8, span = window; ratio 0: no compressed rows; top_k: with a selection; more: in
- * parts and in place */
+ * parts and in place; pairs: queries are normed and rotated by the op, halves if flag */
 static void run_attention(struct bench *b, const struct op_case *c)
 {
     const struct row_format fmt = kit_format(c->kind, c->width, c->n_fp8);
@@ -321,6 +321,9 @@ static void run_attention(struct bench *b, const struct op_case *c)
     const float *q = kit_values(&b->k, (int64_t)b->h.n * row, 2),
                 *raw = kit_values(&b->k, (int64_t)b->h.n * c->width, 1);
     struct dev_mat *sinks = kit_vector(&b->k, c->groups, NULL);
+    struct dev_rope *rope = !c->pairs ? NULL
+                            : c->flag ? kit_rope_halves(&b->k, c->pairs)
+                                      : kit_rope_of(&b->k, c->pairs);
     bench_rings(b, 0, fmt, c->span);
     if (c->ratio) bench_stores(b, fmt, c->ratio, true);
     while (bench_step(b)) {
@@ -328,6 +331,8 @@ static void run_attention(struct bench *b, const struct op_case *c)
         struct dev_buf *in = bench_input(b, q, c->groups, c->width);
         struct dev_buf *out = c->more ? in : kit_floats(&b->k, b->n, c->groups, c->width);
         const struct attention_args a = {.q = in,
+                                         .rope = rope,
+                                         .eps = 1e-6,
                                          .raw = rows,
                                          .ring = b->seg_ring[0],
                                          .store = c->ratio ? b->seg_store : NULL,

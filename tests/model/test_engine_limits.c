@@ -345,6 +345,8 @@ static void test_chosen_chunk(void **state)
 {
     struct ds4_options o = kit_options(KIT_Q8);
     assert_int_equal(chosen_chunk(o, 0), 1024);
+    o.sessions = 2;
+    assert_int_equal(chosen_chunk(o, 0), 2048);
     o.sessions = 1;
     assert_int_equal(chosen_chunk(o, 0), 2048);
     const uint64_t large = needed(o, 2048), middle = needed(o, 512), small = needed(o, 256);

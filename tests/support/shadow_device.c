@@ -345,7 +345,7 @@ static void sh_attention(struct dev_stream *s, const struct attention_args *a)
         struct attention_args x = *a;
         LIST(dev_ring, ring, a->ring);
         LIST(dev_store, store, a->store);
-        PART(q), PART(raw), PART(selected), PART(sinks), PART(out);
+        PART(q), PART(rope), PART(raw), PART(selected), PART(sinks), PART(out);
         x.ring = ring, x.store = a->store ? store : NULL;
         ops_of(s, k)->attention(stream_of(s, k), &x);
     }

@@ -41,6 +41,7 @@ struct attention_job {
     struct query *query; /* [n] */
     struct piece *piece; /* [n_pieces] */
     float *rows;         /* [n_rows][stride] */
+    float *turn;         /* [n][2][4*pairs] rotations of the queries, and back */
     int64_t n_pieces, n_rows;
     int64_t most_seen, most_kept;
 };
@@ -120,6 +121,16 @@ static bool query_check(struct attention_job *j, const struct query *q)
     return false;
 }
 
+static size_t turn_bytes(int n, int pairs)
+{
+    return (size_t)n * 8 * (size_t)pairs * sizeof(float);
+}
+
+static int pairs_of(const struct attention_args *a)
+{
+    return a->rope ? a->rope->pairs : 0;
+}
+
 static bool plan_queries(struct attention_job *j)
 {
     const size_t query_bytes = round_up((size_t)j->a->n * sizeof(struct query), 64);
@@ -137,12 +148,14 @@ static bool plan_queries(struct attention_job *j)
     carve_take(&c, query_bytes);
     carve_take(&c, (size_t)j->n_pieces * sizeof(struct piece));
     carve_take(&c, (size_t)j->n_rows * j->stride * sizeof(float));
+    carve_take(&c, turn_bytes(j->a->n, pairs_of(j->a)));
     p = cpu_shared_scratch(j->s, c.used);
     if (!p) return false;
     c = (struct carve){.base = p};
     j->query = carve_take(&c, query_bytes);
     j->piece = carve_take(&c, (size_t)j->n_pieces * sizeof(struct piece));
     j->rows = carve_take(&c, (size_t)j->n_rows * j->stride * sizeof(float));
+    j->turn = carve_take(&c, turn_bytes(j->a->n, pairs_of(j->a)));
     for (int i = 0; i < j->a->n; i++) j->query[i] = query_of(j->s, j->a, i); /* the scratch may have moved */
     plan_pieces(j);
     for (int i = 0; i < j->a->n; i++)
@@ -187,6 +200,28 @@ static void decode_pieces(void *arg, int64_t from, int64_t to, int thread)
                 decode_comp(j, p->seg, p->selected ? p->selected[p->first + r] : p->first + r, row);
         }
     }
+}
+
+/* ---------------------------------------------------------------- rotation of the queries */
+
+/* Of query i; back: of its output. */
+static float *turn_of(const struct attention_job *j, int64_t i, bool back)
+{
+    return j->turn + (2 * i + back) * 4 * j->a->rope->pairs;
+}
+
+static void make_turns(void *arg, int64_t from, int64_t to, int thread)
+{
+    const struct attention_job *j = arg;
+    for (int64_t i = from; i < to; i++)
+        for (int back = 0; back < 2; back++)
+            cpu_rope_turn(j->a->rope, j->s->rows->rope_pos + 3 * i, back, turn_of(j, i, back));
+}
+
+/* One head of query i, or of its output. */
+static void rotate_head(const struct attention_job *j, int i, bool back, float *head)
+{
+    cpu_rotate(j->k, j->a->rope, turn_of(j, i, back), head + j->width - 2 * j->a->rope->pairs);
 }
 
 /* ---------------------------------------------------------------- one query, some heads */
@@ -237,7 +272,12 @@ static void tile_rows(const struct attention_job *j, const struct query *q, int6
 
 static void load_heads(const struct attention_job *j, int i, int head0, int n_heads, struct attention_scratch *t)
 {
-    const float *q = buf_floats(j->a->q, i) + (size_t)head0 * (size_t)j->width;
+    float *q = buf_floats(j->a->q, i) + (size_t)head0 * (size_t)j->width;
+    for (int h = 0; h < n_heads && j->a->rope; h++) {
+        float *head = q + (size_t)h * (size_t)j->width;
+        j->k->rms_norm(j->width, (float)j->a->eps, head, NULL, head);
+        rotate_head(j, i, false, head);
+    }
     t->heads = cpu_pad_rows(q, n_heads, j->width, j->padded, t->q);
     memset(t->acc, 0, (size_t)n_heads * (size_t)j->padded * sizeof *t->acc);
     for (int h = 0; h < j->part_pad; h++) {
@@ -253,8 +293,10 @@ static void finish_heads(const struct attention_job *j, int i, int head0, int n_
     for (int h = 0; h < j->part_pad; h++)
         t->by[h] = h >= n_heads ? 0 : j->a->sinks ? j->a->sinks->f32[head0 + h] - t->max[h] : -INFINITY;
     j->k->exp(j->part_pad, t->by, t->by);
-    for (int h = 0; h < n_heads; h++, out += j->width)
+    for (int h = 0; h < n_heads; h++, out += j->width) {
         j->k->scale(j->width, t->acc + (size_t)h * (size_t)j->padded, 1 / (t->sum[h] + t->by[h]), out);
+        if (j->a->rope) rotate_head(j, i, true, out);
+    }
 }
 
 static void attend(const struct attention_job *j, int i, int head0, int n_heads, struct attention_scratch *t)
@@ -321,6 +363,7 @@ void cpu_attention(struct dev_stream *s, const struct attention_args *a)
     struct carve count = {0};
     scratch_carve(&count, &j);
     if (!cpu_thread_scratch(s, count.used)) return;
+    if (a->rope) cpu_ranges(s, make_turns, &j, a->n, 128 * (int64_t)a->rope->pairs); /* sines are dear */
     cpu_ranges(s, decode_pieces, &j, j.n_pieces, CPU_TILE * (int64_t)j.width);
     cpu_tasks(s, attention_task, &j, (int64_t)a->n * j.parts);
 }
@@ -342,6 +385,7 @@ void cpu_attention_work(const struct cpu_dev *d, const struct work_desc *a, stru
     carve_take(&all, (size_t)a->rows * sizeof(struct query));
     carve_take(&all, (size_t)j.n_pieces * sizeof(struct piece));
     carve_take(&all, (size_t)j.n_rows * j.stride * sizeof(float));
+    carve_take(&all, turn_bytes(a->rows, a->pairs));
     scratch_carve(&one, &j);
     cpu_work_raise(w, all.used, one.used);
 }

@@ -121,9 +121,14 @@ void ref_attention(struct dev_stream *s, const struct attention_args *a)
         const double **rows = visible_rows(s, a, i, &n);
         double *z = ref_take(s, (size_t)n);
         if (!sinks || !rows || !z) return;
+        const int32_t *pos = s->rows->rope_pos + 3 * (size_t)i;
+        const int first = a->rope ? width - 2 * a->rope->pairs : 0;
         for (int h = 0; h < heads; h++) {
-            const size_t at = (size_t)h * width;
-            attend(ref_row(a->q, i) + at, rows, n, width, sinks[h], a->scale, z, ref_row(a->out, i) + at);
+            double *q = ref_row(a->q, i) + (size_t)h * width, *out = ref_row(a->out, i) + (size_t)h * width;
+            if (a->rope) ref_norm_group(q, NULL, a->eps, width, q);
+            if (a->rope) ref_rotate(q + first, a->rope, pos, false);
+            attend(q, rows, n, width, sinks[h], a->scale, z, out);
+            if (a->rope) ref_rotate(out + first, a->rope, pos, true);
         }
     }
 }

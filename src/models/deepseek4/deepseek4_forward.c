@@ -66,17 +66,17 @@ static void norm(const struct stage *g, struct dev_buf *x, struct dev_buf *out, 
             .x = x, .out = out, .weight = weight, .eps = g->s->eps, .groups = groups, .width = width, .n = g->T});
 }
 
-/* Rotates the last r values of every group. */
-static void rotate(const struct stage *g, struct dev_buf *x, int groups, int width, bool inverse)
+static const struct dev_rope *rope_of(const struct stage *g)
 {
-    const struct dev_rope *rope = g->ls->ratio ? g->m->rope_compressed : g->m->rope_plain;
-    g->op->rope(g->st, &(struct rope_args){.x = x,
-                                           .rope = rope,
-                                           .groups = groups,
-                                           .width = width,
-                                           .first = width - g->s->r,
-                                           .inverse = inverse,
-                                           .n = g->T});
+    return g->ls->ratio ? g->m->rope_compressed : g->m->rope_plain;
+}
+
+/* Rotates the last r values of every group. */
+static void rotate(const struct stage *g, struct dev_buf *x, int groups, int width)
+{
+    g->op->rope(g->st,
+                &(struct rope_args){
+                    .x = x, .rope = rope_of(g), .groups = groups, .width = width, .first = width - g->s->r, .n = g->T});
 }
 
 /* ---------------------------------------------------------------- hyper-connections, spec 3.2 */
@@ -135,7 +135,7 @@ static void project(const struct stage *g)
 
     linear(g->st, &y->input[INPUT_NORMED], &g->w->kv, y->buf[S_KV], g->T);
     norm(g, y->buf[S_KV], y->buf[S_KV], g->w->kv_norm, 1, s->d);
-    rotate(g, y->buf[S_KV], 1, s->d, false);
+    rotate(g, y->buf[S_KV], 1, s->d);
     g->op->pack(g->st, &(struct pack_args){.x = y->buf[S_KV], .out = y->buf[S_RAW], .n = g->T});
 }
 
@@ -176,7 +176,7 @@ static struct dev_buf *select_rows(const struct stage *g, struct linear_input *q
     if (!g->ls->indexed || !selection_matters(g)) return NULL;
     struct linear_input normed = input_of(g, INPUT_NORMED, VIEW_XN);
     linear(g->st, qr, &g->w->index_q, y->buf[S_INDEX_Q], g->T);
-    rotate(g, y->buf[S_INDEX_Q], s->IH, s->ID, false);
+    rotate(g, y->buf[S_INDEX_Q], s->IH, s->ID);
     if (s->hadamard)
         g->op->hadamard(g->st,
                         &(struct hadamard_args){.x = y->buf[S_INDEX_Q], .groups = s->IH, .width = s->ID, .n = g->T});
@@ -200,9 +200,9 @@ static void attend(const struct stage *g)
     struct block_scratch *y = g->y;
     struct linear_input qr = input_of(g, INPUT_QR, VIEW_QR);
     linear(g->st, &qr, &g->w->q_b, y->buf[S_Q], g->T);
-    norm(g, y->buf[S_Q], y->buf[S_Q], NULL, s->H, s->d);
-    rotate(g, y->buf[S_Q], s->H, s->d, false);
     g->op->attention(g->st, &(struct attention_args){.q = y->buf[S_Q],
+                                                     .rope = rope_of(g),
+                                                     .eps = s->eps,
                                                      .raw = y->buf[S_RAW],
                                                      .ring = y->ring[RING_RAW],
                                                      .store = g->ls->ratio ? y->store[STORE_KV] : NULL,
@@ -212,7 +212,6 @@ static void attend(const struct stage *g)
                                                      .scale = 1 / sqrt((double)s->d),
                                                      .out = y->buf[S_Q],
                                                      .n = g->T});
-    rotate(g, y->buf[S_Q], s->H, s->d, true);
     linear_input_renew(&y->input[INPUT_HEADS]);
     linear(g->st, &y->input[INPUT_HEADS], &g->w->out_a, y->buf[S_LOW], g->T);
     linear_input_renew(&y->input[INPUT_LOW]);

@@ -127,6 +127,7 @@ size_t deepseek4_work_bytes(const void *model, int n_rows, int n_segments, int c
                                     .heads = s->H,
                                     .width = s->d,
                                     .window = s->W,
+                                    .pairs = s->r / 2,
                                     .ratio = y->ratio,
                                     .wide = y->indexed ? 2 * scratch_larger(s->d, s->ID) : s->d,
                                     .top_k = y->indexed ? s->IK : 0,
