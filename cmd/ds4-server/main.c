@@ -114,6 +114,7 @@ static int serve_engine(struct options *o, struct err *e)
     /* the server keeps a history more than it has answers, and copies one at times */
     o->runtime.engine.sessions = o->sessions + 1;
     if (ds4_engine_open(&o->runtime.engine, &g, &why)) return err_set(e, why.code, "%s", why.message), 1;
+    ds4_engine_warm(g);
     ds4_engine_plan(g, &plan);
     ds4_engine_info(g, &info);
     log_to(log_line, o, LOG_DEBUG);

@@ -340,6 +340,12 @@ struct gather_args { /* out[i] = x[row[i]]; rows are given by the host */
     int n;
 };
 
+/* Working space of a stream, in bytes: all operations share it, or each thread has its own. */
+struct work_space {
+    size_t shared, thread;
+    int threads;
+};
+
 /* What the largest steps ask of a layer, for the working space that ops need beside their buffers. */
 struct work_desc {
     int rows, segments;       /* of a step */
@@ -373,8 +379,11 @@ struct dev_ops {
     void (*view_set)(struct dev_buf *view, const struct dev_buf *of, int row);
     size_t (*buf_bytes)(const struct dev *d, const struct buf_desc *desc); /* for the memory plan */
 
-    /* Most bytes of working space that a stream holds after such steps; for the memory plan. */
-    size_t (*work_bytes)(const struct dev *d, const struct work_desc *w);
+    /* Raises *most to the working space that a stream holds after such steps; for the memory plan. */
+    void (*work)(const struct dev *d, const struct work_desc *w, struct work_space *most);
+    /* Makes working space for such steps, as far as it is not there. w NULL: writes to every page of it, and of all
+     * buffers, so that no step waits for the system to clear them; contents stay. NULL: nothing would be gained. */
+    void (*warm)(struct dev_stream *s, const struct work_desc *w);
 
     /* Weights are views on the model's bytes; cpu widens small ones into copies. view stays valid. */
     struct dev_mat *(*mat_create)(struct dev *d, const struct tensor_view *view);

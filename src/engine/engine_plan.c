@@ -20,14 +20,37 @@ uint64_t engine_session_bytes(const struct ds4_engine *g, int ctx)
            g->family->state_bytes(g->model, ctx);
 }
 
-/* Working space of the device: of a prefill chunk, or of a decode step of long sessions. */
-static uint64_t work_bytes(const struct ds4_engine *g, int ctx)
+/* Goes through the layers of steps of up to ctx tokens: of a prefill chunk, and of a decode step of long sessions. */
+struct work_walk {
+    int l;
+    bool decode;
+    struct moe_args moe;
+    struct work_desc d;
+};
+
+static bool work_next(const struct ds4_engine *g, int ctx, struct work_walk *w)
 {
     const struct engine_shape s = engine_shape(g->plan.sessions, g->prefill_chunk);
     const int chunk = g->prefill_chunk < ctx ? g->prefill_chunk : ctx;
-    const uint64_t sweep = g->family->work_bytes(g->model, chunk, 1, ctx);
-    const uint64_t decode = g->family->work_bytes(g->model, s.decode_rows, s.decode_segments, ctx);
-    return sweep > decode ? sweep : decode;
+    if (!w->decode && g->family->work(g->model, w->l++, chunk, 1, ctx, &w->moe, &w->d)) return true;
+    if (!w->decode) w->l = 0;
+    w->decode = true;
+    return g->family->work(g->model, w->l++, s.decode_rows, s.decode_segments, ctx, &w->moe, &w->d);
+}
+
+/* Working space of the device. */
+static uint64_t work_bytes(const struct ds4_engine *g, int ctx)
+{
+    struct work_space most = {0};
+    for (struct work_walk w = {0}; work_next(g, ctx, &w);) g->dev->op->work(g->dev, &w.d, &most);
+    return most.shared + (uint64_t)most.threads * most.thread;
+}
+
+void ds4_engine_warm(ds4_engine *g)
+{
+    if (!g->dev->op->warm) return;
+    for (struct work_walk w = {0}; work_next(g, g->plan.ctx, &w);) g->dev->op->warm(g->stream, &w.d);
+    g->dev->op->warm(g->stream, NULL);
 }
 
 static uint64_t buffer_bytes(const struct ds4_engine *g, int sessions)

@@ -81,8 +81,10 @@ struct family {
     size_t (*scratch_bytes)(const void *model, int n_rows, int n_segments);
     int (*scratch_create)(const void *model, int n_rows, int n_segments, void **scratch, struct err *e);
     void (*scratch_free)(void *scratch);
-    /* What ops need beside it for such steps of sessions of up to ctx tokens. */
-    size_t (*work_bytes)(const void *model, int n_rows, int n_segments, int ctx);
+    /* What ops of layer l need beside it for such steps of sessions of up to ctx tokens; *moe: a place for what d->moe
+     * points to. False behind the last layer. */
+    bool (*work)(const void *model, int l, int n_rows, int n_segments, int ctx, struct moe_args *moe,
+                 struct work_desc *d);
 
     size_t (*state_bytes)(const void *model, int ctx);
     int (*state_create)(const void *model, int ctx, void **state, struct err *e);

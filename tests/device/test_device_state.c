@@ -214,6 +214,31 @@ static void encoded_rows(struct kit *k)
         if (got[i] != x[i]) fail_msg("%s: FP4 value %d: %g became %g", k->op->name, i, x[i], got[i]);
 }
 
+/* Buffers keep what they hold when the device warms up, however many of them came and went. */
+static void warm_keeps(struct kit *k)
+{
+    enum { BUFS = 5, ROWS = 3, WIDTH = 1 << 19 };
+    const struct buf_desc d = {.kind = BUF_FLOAT, .rows = ROWS, .groups = 1, .width = WIDTH};
+    struct dev_buf *b[BUFS];
+    float *const x = kit_memory(k, WIDTH * sizeof *x);
+    double *const got = kit_memory(k, WIDTH * sizeof *got);
+    for (int i = 0; i < BUFS; i++) {
+        assert_non_null(b[i] = k->op->buf_create(k->dev, &d));
+        for (int j = 0; j < WIDTH; j++) x[j] = (float)(i + j % 1000);
+        for (int r = 0; r < ROWS; r++) k->op->write_f32(k->stream, b[i], r, 1, x);
+    }
+    static const int order[BUFS] = {2, 0, 4, 1, 3};
+    for (int n = 0; n < BUFS; n++) {
+        if (k->op->warm) k->op->warm(k->stream, NULL);
+        for (int i = n; i < BUFS; i++)
+            for (int r = 0; r < ROWS; r++) {
+                k->op->read_f64(k->stream, b[order[i]], r, 1, got);
+                for (int j = 0; j < WIDTH; j++) assert_true(got[j] == order[i] + j % 1000);
+            }
+        k->op->buf_free(b[order[n]]);
+    }
+}
+
 #define DEVICE_TEST(check)                                                                                             \
     static void test_##check(void **state)                                                                             \
     {                                                                                                                  \
@@ -230,6 +255,7 @@ DEVICE_TEST(store_share)
 DEVICE_TEST(store_owner_leaves)
 DEVICE_TEST(store_share_refused)
 DEVICE_TEST(encoded_rows)
+DEVICE_TEST(warm_keeps)
 
 int main(void)
 {
@@ -239,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_ring_too_long),       cmocka_unit_test(test_store_rows),
         cmocka_unit_test(test_store_share),         cmocka_unit_test(test_store_owner_leaves),
         cmocka_unit_test(test_store_share_refused), cmocka_unit_test(test_encoded_rows),
+        cmocka_unit_test(test_warm_keeps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,9 +52,8 @@ void *cpu_shared_scratch(struct dev_stream *s, size_t bytes)
     return scratch_grow(s, &c->shared, bytes + 64) ? c->shared.p : NULL;
 }
 
-static size_t work_bytes(const struct dev *dev, const struct work_desc *a)
+static struct cpu_work work_of(const struct cpu_dev *d, const struct work_desc *a)
 {
-    const struct cpu_dev *d = (const struct cpu_dev *)dev;
     const size_t turn = 8 * (size_t)max_i64(a->width, a->index_width) * sizeof(float);
     const size_t route = (size_t)experts_count(a->moe->experts, a->moe->layer) * (2 * sizeof(float) + 1);
     struct cpu_work w = {.thread = turn > route ? turn : route};
@@ -65,7 +64,17 @@ static size_t work_bytes(const struct dev *dev, const struct work_desc *a)
     cpu_heads_work(d, a, &w);
     cpu_scan_work(a, &w);
     cpu_moe_work(d, a, &w);
-    return grown(w.shared + 64) + (size_t)d->n_threads * grown(w.thread + 64);
+    return w;
+}
+
+static void work(const struct dev *dev, const struct work_desc *a, struct work_space *most)
+{
+    const struct cpu_dev *d = (const struct cpu_dev *)dev;
+    const struct cpu_work w = work_of(d, a);
+    const size_t shared = grown(w.shared + 64), thread = grown(w.thread + 64);
+    most->threads = d->n_threads;
+    if (shared > most->shared) most->shared = shared;
+    if (thread > most->thread) most->thread = thread;
 }
 
 const float *cpu_pad_rows(const float *x, int n, int width, int padded, float *to)
@@ -193,6 +202,8 @@ static size_t buf_bytes(const struct dev *d, const struct buf_desc *desc)
 static void buf_free(struct dev_buf *b)
 {
     if (!b) return;
+    if (b->next) b->next->link = b->link;
+    if (b->link) *b->link = b->next;
     if (!b->view) mem_free(b->data);
     mem_free(b);
 }
@@ -218,9 +229,54 @@ static struct dev_buf *buf_create(struct dev *d, const struct buf_desc *desc)
     if (!b) return NULL;
     *b = (struct dev_buf){.d = *desc, .stride = buf_stride(desc)};
     b->data = mem_try_scratch(buf_bytes(d, desc) + 64);
-    if (b->data) return b;
-    buf_free(b);
-    return NULL;
+    if (!b->data) {
+        buf_free(b);
+        return NULL;
+    }
+    struct dev_buf **const first = &((struct cpu_dev *)d)->bufs;
+    b->next = *first;
+    b->link = first;
+    if (b->next) b->next->link = &b->next;
+    return *first = b;
+}
+
+/* ---------------------------------------------------------------- warming */
+
+enum { PAGE = 4096, WARM_PIECE = 4 << 20 };
+
+struct warm_job {
+    uint8_t *p;
+    size_t bytes;
+};
+
+static void warm_piece(void *arg, int task, int thread)
+{
+    const struct warm_job *j = arg;
+    const size_t from = (size_t)task * WARM_PIECE, end = from + WARM_PIECE < j->bytes ? from + WARM_PIECE : j->bytes;
+    for (size_t i = from; i < end; i += PAGE) {
+        volatile uint8_t *const at = j->p + i;
+        *at = *at;
+    }
+}
+
+static void warm_bytes(struct dev_stream *s, void *p, size_t bytes)
+{
+    struct warm_job j = {.p = p, .bytes = bytes};
+    if (p) cpu_tasks(s, warm_piece, &j, (int64_t)((bytes + WARM_PIECE - 1) / WARM_PIECE));
+}
+
+static void warm(struct dev_stream *s, const struct work_desc *w)
+{
+    const struct cpu_dev *d = cpu_of(s);
+    const struct cpu_stream *c = (const struct cpu_stream *)s;
+    if (w) {
+        const struct cpu_work need = work_of(d, w);
+        if (cpu_shared_scratch(s, need.shared)) cpu_thread_scratch(s, need.thread);
+        return;
+    }
+    warm_bytes(s, c->shared.p, c->shared.bytes);
+    for (int i = 0; i < d->n_threads; i++) warm_bytes(s, c->thread[i].p, c->thread[i].bytes);
+    for (const struct dev_buf *b = d->bufs; b; b = b->next) warm_bytes(s, b->data, buf_bytes(s->dev, &b->d));
 }
 
 static void mat_free(struct dev_mat *m)
@@ -340,7 +396,8 @@ static const struct dev_ops cpu_ops = {
     .view_create = view_create,
     .view_set = view_set,
     .buf_bytes = buf_bytes,
-    .work_bytes = work_bytes,
+    .work = work,
+    .warm = warm,
     .mat_create = mat_create,
     .mat_free = mat_free,
     .mat_bytes = mat_bytes,

@@ -14,6 +14,7 @@ struct cpu_dev {
     enum quant_isa isa;
     const struct cpu_kernels *k;
     int n_threads;
+    struct dev_buf *bufs; /* all that have data of their own */
 };
 
 struct scratch {
@@ -32,7 +33,8 @@ struct dev_buf {
     struct buf_desc d;
     size_t stride;
     uint8_t *data;
-    bool view; /* data is another buffer's */
+    bool view;                    /* data is another buffer's */
+    struct dev_buf *next, **link; /* in cpu_dev.bufs; link: what points to this one */
 };
 
 struct dev_mat {

@@ -45,7 +45,7 @@ float *ref_narrow(struct dev_stream *s, size_t n)
 }
 
 /* Blocks grow to the most that any op takes them for: together at most the sum of all ops. */
-static size_t ref_work_bytes(const struct dev *dev, const struct work_desc *a)
+static void ref_work(const struct dev *dev, const struct work_desc *a, struct work_space *most)
 {
     (void)dev;
     const struct expert_layer *l = experts_layer(a->moe->experts, a->moe->layer);
@@ -55,7 +55,8 @@ static size_t ref_work_bytes(const struct dev *dev, const struct work_desc *a)
     const size_t heads = a->kv_heads ? 2 * (size_t)a->ctx : 0, scan = 4 * values + 2 * (size_t)a->scan_width;
     const size_t n =
         rows * (values + wide) + (ratio + 2) * wide + 4 * ratio + 3 * seen + 4 * values + expert + heads + scan;
-    return n * sizeof(double) + (values + expert) * sizeof(float);
+    const size_t bytes = n * sizeof(double) + (values + expert) * sizeof(float);
+    if (bytes > most->shared) most->shared = bytes;
 }
 
 static struct dev_stream *ref_stream_create(struct dev *d)
@@ -241,7 +242,7 @@ static const struct dev_ops ref_ops = {
     .view_create = ref_view_create,
     .view_set = ref_view_set,
     .buf_bytes = ref_buf_bytes,
-    .work_bytes = ref_work_bytes,
+    .work = ref_work,
     .mat_create = ref_mat_create,
     .mat_free = ref_mat_free,
     .mat_bytes = ref_mat_bytes,

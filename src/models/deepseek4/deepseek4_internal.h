@@ -130,7 +130,8 @@ enum { STORE_KV, STORE_INDEX, STORE_COUNT };
 void deepseek4_scratch_layout(struct deepseek4_model *m);
 size_t deepseek4_scratch_bytes(const void *model, int n_rows, int n_segments);
 int deepseek4_scratch_create(const void *model, int n_rows, int n_segments, void **scratch, struct err *e);
-size_t deepseek4_work_bytes(const void *model, int n_rows, int n_segments, int ctx);
+bool deepseek4_work(const void *model, int l, int n_rows, int n_segments, int ctx, struct moe_args *moe,
+                    struct work_desc *d);
 
 /* ---------------------------------------------------------------- state of a session */
 

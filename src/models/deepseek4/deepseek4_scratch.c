@@ -106,36 +106,33 @@ int deepseek4_scratch_create(const void *model, int n_rows, int n_segments, void
     return block_scratch_create(&((const struct deepseek4_model *)model)->rows, n_rows, n_segments, scratch, e);
 }
 
-size_t deepseek4_work_bytes(const void *model, int n_rows, int n_segments, int ctx)
+bool deepseek4_work(const void *model, int l, int n_rows, int n_segments, int ctx, struct moe_args *moe,
+                    struct work_desc *d)
 {
     const struct deepseek4_model *m = model;
     const struct deepseek4_shape *s = &m->shape;
-    size_t most = 0;
-    for (int l = 0; l < s->L; l++) {
-        const struct deepseek4_layer_shape *y = &s->layer[l];
-        const struct deepseek4_layer *w = &m->layer[l];
-        const struct moe_args moe = {.k = y->K,
-                                     .experts = m->experts,
-                                     .layer = l,
-                                     .shared_gate = w->shared_gate.mat,
-                                     .shared_up = w->shared_up.mat,
-                                     .shared_down = w->shared_down.mat};
-        const struct work_desc d = {.rows = n_rows,
-                                    .segments = n_segments,
-                                    .ctx = ctx,
-                                    .values = scratch_larger(scratch_larger(s->n * s->D, s->H * s->d), s->G * s->Ro),
-                                    .heads = s->H,
-                                    .width = s->d,
-                                    .window = s->W,
-                                    .pairs = s->r / 2,
-                                    .ratio = y->ratio,
-                                    .wide = y->indexed ? 2 * scratch_larger(s->d, s->ID) : s->d,
-                                    .top_k = y->indexed ? s->IK : 0,
-                                    .index_heads = s->IH,
-                                    .index_width = s->ID,
-                                    .moe = &moe};
-        const size_t bytes = m->dev->op->work_bytes(m->dev, &d);
-        if (bytes > most) most = bytes;
-    }
-    return most;
+    if (l >= s->L) return false;
+    const struct deepseek4_layer_shape *y = &s->layer[l];
+    const struct deepseek4_layer *w = &m->layer[l];
+    *moe = (struct moe_args){.k = y->K,
+                             .experts = m->experts,
+                             .layer = l,
+                             .shared_gate = w->shared_gate.mat,
+                             .shared_up = w->shared_up.mat,
+                             .shared_down = w->shared_down.mat};
+    *d = (struct work_desc){.rows = n_rows,
+                            .segments = n_segments,
+                            .ctx = ctx,
+                            .values = scratch_larger(scratch_larger(s->n * s->D, s->H * s->d), s->G * s->Ro),
+                            .heads = s->H,
+                            .width = s->d,
+                            .window = s->W,
+                            .pairs = s->r / 2,
+                            .ratio = y->ratio,
+                            .wide = y->indexed ? 2 * scratch_larger(s->d, s->ID) : s->d,
+                            .top_k = y->indexed ? s->IK : 0,
+                            .index_heads = s->IH,
+                            .index_width = s->ID,
+                            .moe = moe};
+    return true;
 }

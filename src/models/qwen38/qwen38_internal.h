@@ -148,7 +148,8 @@ enum { STORE_KV, STORE_BLOCK, STORE_COUNT };
 void qwen38_scratch_layout(struct qwen38_model *m);
 size_t qwen38_scratch_bytes(const void *model, int n_rows, int n_segments);
 int qwen38_scratch_create(const void *model, int n_rows, int n_segments, void **scratch, struct err *e);
-size_t qwen38_work_bytes(const void *model, int n_rows, int n_segments, int ctx);
+bool qwen38_work(const void *model, int l, int n_rows, int n_segments, int ctx, struct moe_args *moe,
+                 struct work_desc *d);
 
 /* ---------------------------------------------------------------- work: what prepare finds out for one step */
 

@@ -106,36 +106,33 @@ int qwen38_scratch_create(const void *model, int n_rows, int n_segments, void **
     return block_scratch_create(&((const struct qwen38_model *)model)->rows, n_rows, n_segments, scratch, e);
 }
 
-size_t qwen38_work_bytes(const void *model, int n_rows, int n_segments, int ctx)
+bool qwen38_work(const void *model, int l, int n_rows, int n_segments, int ctx, struct moe_args *moe,
+                 struct work_desc *d)
 {
     const struct qwen38_model *m = model;
     const struct qwen38_shape *s = &m->shape;
-    size_t most = 0;
-    for (int l = 0; l < s->blocks; l++) {
-        const struct qwen38_layer *w = &m->layer[l];
-        const struct moe_args moe = {.k = s->layer[l].K,
-                                     .experts = m->experts,
-                                     .layer = l,
-                                     .shared_gate = w->shared_gate.mat,
-                                     .shared_up = w->shared_up.mat,
-                                     .shared_down = w->shared_down.mat};
-        const struct work_desc d = {
-            .rows = n_rows,
-            .segments = n_segments,
-            .ctx = ctx,
-            .values = scratch_larger(scratch_larger(s->hc * s->E, s->H * s->D), (2 * s->Hk + s->Hv) * s->Dl),
-            .heads = s->H,
-            .kv_heads = s->layer[l].recurrent ? 0 : s->Hkv,
-            .width = s->D,
-            .block = s->q,
-            .ratio = s->layer[l].recurrent ? 0 : s->q,
-            .top_k = s->layer[l].recurrent ? 0 : s->Kb,
-            .index_heads = s->Hi,
-            .index_width = s->Di,
-            .scan_width = s->layer[l].recurrent ? s->Dl : 0,
-            .moe = &moe};
-        const size_t bytes = m->dev->op->work_bytes(m->dev, &d);
-        if (bytes > most) most = bytes;
-    }
-    return most;
+    if (l >= s->blocks) return false;
+    const struct qwen38_layer *w = &m->layer[l];
+    *moe = (struct moe_args){.k = s->layer[l].K,
+                             .experts = m->experts,
+                             .layer = l,
+                             .shared_gate = w->shared_gate.mat,
+                             .shared_up = w->shared_up.mat,
+                             .shared_down = w->shared_down.mat};
+    *d = (struct work_desc){.rows = n_rows,
+                            .segments = n_segments,
+                            .ctx = ctx,
+                            .values =
+                                scratch_larger(scratch_larger(s->hc * s->E, s->H * s->D), (2 * s->Hk + s->Hv) * s->Dl),
+                            .heads = s->H,
+                            .kv_heads = s->layer[l].recurrent ? 0 : s->Hkv,
+                            .width = s->D,
+                            .block = s->q,
+                            .ratio = s->layer[l].recurrent ? 0 : s->q,
+                            .top_k = s->layer[l].recurrent ? 0 : s->Kb,
+                            .index_heads = s->Hi,
+                            .index_width = s->Di,
+                            .scan_width = s->layer[l].recurrent ? s->Dl : 0,
+                            .moe = moe};
+    return true;
 }
