@@ -1,24 +1,45 @@
 /* AVX-512 tile of IQ2_XXS for few activation rows (ACT_Q8_K), planar: vector p holds value p of each group of eight of
  * two blocks. The code book, two bits per value, lies in registers as two planes of 256 bytes, one with values 0..3 of
- * the entries and one with values 4..7; a matrix product over bits makes the parity bits of the signs. Code and sign of
- * a value, chosen from the two bytes by a mask, look up the value itself, made positive by adding a constant that the
- * sums of the activations take away again (spec more-quants 8.3, gguf-and-quants 2.9).
+ * the entries and one with values 4..7; a matrix product over bits makes the parity bits of the signs. Codes and signs
+ * of two values make an index of six bits, by which each of both is looked up, made positive by adding a constant that
+ * the sums of the activations take away again (spec more-quants 8.3, gguf-and-quants 2.9).
  *
- * Floor: three instructions for every 64 weights (choice, look-up, dot product), of about 55 for 132 bytes. Measured,
- * one thread of an Intel Xeon (2 cores, virtual), in alternation with the kernel before, which made magnitudes by
- * matrix products and signs by tests and masks (Zen 4: 13.7 GB/s from the cache, 10.4 from memory): 10.7 GB/s from the
- * cache (9.5), 8.8 from memory (7.9), where plain reading gave 13. */
+ * Floor: two and a half instructions for every 64 weights (an index for two values, look-up, dot product), of about 50
+ * for 132 bytes. Measured, one thread of an Intel Xeon (2 cores, virtual), in alternation with the kernel before, which
+ * made an index for every value (Zen 4, one before that: 13.7 GB/s from the cache, 10.4 from memory): 11.9 GB/s from
+ * the cache (10.7), 10.0 and 10.2 from memory (9.5 and 9.2), where plain reading gave 13.7 and 14.5. Four look-ups in
+ * 64 entries, merged by masks, in the place of two in 128, took 12.6 from the cache and 10.6 from memory there; on Zen
+ * 4 they have not been tried. */
 #ifdef __AVX512VNNI__
 #include "quant/quant_iq2_book_avx512.h"
-#include "quant/quant_iq2_values_avx512.h"
 #include "quant/quant_planar_avx512.h"
 
-enum { VECTORS = PLANES + 1 /* of a pair of activation blocks: planes, and what makes up for IQ2_OFFSET */ };
+enum { VECTORS = PLANES + 1 /* of a pair of activation blocks: planes, and what makes up for MIDDLE */ };
+
+/* Values as unsigned bytes: 43 more than the code's magnitude (8, 25, 43) with its sign. An index of six bits has codes
+ * and signs of two values, for which there is a table each: entry x of table i is that of the code in bits CODE_AT(i)
+ * and CODE_AT(i) + 1 of x and the sign in bit SIGN_AT(i). Tables 0 and 1 are for values 0..3, 2 and 3 for 4..7. */
+enum { MIDDLE = IQ2_OFFSET };
+#define CODE_AT(i)      ((i) == 0 ? 0 : (i) == 3 ? 4 : 2)
+#define SIGN_AT(i)      ((i) < 2 ? (i) + 4 : (i)-2)
+#define MAGNITUDE(code) ((code) == 0 ? 8 : (code) == 1 ? 25 : 43)
+#define ENTRY(i, x)     (MIDDLE + ((x) >> SIGN_AT(i) & 1 ? -1 : 1) * MAGNITUDE((x) >> CODE_AT(i) & 3))
+#define FOUR(i, x)      ENTRY(i, x), ENTRY(i, (x) + 1), ENTRY(i, (x) + 2), ENTRY(i, (x) + 3)
+#define SIXTEEN(i, x)   FOUR(i, x), FOUR(i, (x) + 4), FOUR(i, (x) + 8), FOUR(i, (x) + 12)
+#define TABLE(i)                                                                                                       \
+    {                                                                                                                  \
+        SIXTEEN(i, 0), SIXTEEN(i, 16), SIXTEEN(i, 32), SIXTEEN(i, 48)                                                  \
+    }
+static const _Alignas(64) uint8_t value_table[4][64] = {TABLE(0), TABLE(1), TABLE(2), TABLE(3)};
+
+/* Matrix over bits that gives seven signs an eighth, their parity, and puts those of values 0..3 into the upper bits.
+ */
+#define SIGNS 0x1020407f01020408
 
 /* Two blocks of a row: what the groups of eight need, byte g for group g. */
 struct pair {
     __m512i code[2]; /* two bits per value: values 0..3, values 4..7 */
-    __m512i sign;    /* one bit per value: four and four */
+    __m512i sign;    /* one bit per value: 4..7, 0..3 */
     __m512i scale;   /* 2s + 1 per group of 32, in 32-bit lanes */
 };
 
@@ -31,26 +52,51 @@ INLINE struct pair pair_load(const struct book *k, const uint8_t *first, const u
     const __m512i seven = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x352e2720150e0700), word);
     return (struct pair){
         .code = {look_up(k->plane[0], index), look_up(k->plane[1], index)},
-        .sign = _mm512_gf2p8affine_epi64_epi8(seven, _mm512_set1_epi64(IQ2_SIGNS_SEVEN), 0),
+        .sign = _mm512_gf2p8affine_epi64_epi8(seven, _mm512_set1_epi64(SIGNS), 0),
         .scale = _mm512_or_si512(_mm512_srli_epi32(word, 27), _mm512_set1_epi32(1)), /* bit 27 is a sign's */
     };
+}
+
+/* The code book; codes of values 4..7 from bit 2 on, where their indices have them, the last one in bits 0 and 1. */
+INLINE struct book book_of_indices(void)
+{
+    const __m512i turn =
+        _mm512_set1_epi64((long long)(moved(2, 0, 2) | moved(2, 2, 4) | moved(2, 4, 6) | moved(2, 6, 0)));
+    struct book k = book_load();
+    for (int i = 0; i < 4; i++) k.plane[1][i] = _mm512_gf2p8affine_epi64_epi8(k.plane[1][i], turn, 0);
+    return k;
+}
+
+/* Indices of values 2i and 2i + 1 of each group. */
+INLINE void indices(const struct pair *v, __m512i index[4])
+{
+    const __m512i low = _mm512_set1_epi8(0x0f), middle = _mm512_set1_epi8(0x3c);
+    const __m512i last = _mm512_set1_epi64((long long)(moved(2, 6, 2) | moved(2, 0, 4)));
+    const __m512i sign = _mm512_srli_epi16(v->sign, 2); /* of values 2, 3, 6 and 7 */
+    index[0] = _mm512_ternarylogic_epi32(low, v->code[0], v->sign, 0xca);
+    index[1] = _mm512_ternarylogic_epi32(low, _mm512_srli_epi16(v->code[0], 4), sign, 0xca);
+    index[2] = _mm512_ternarylogic_epi32(middle, v->code[1], v->sign, 0xca);
+    index[3] = _mm512_ternarylogic_epi32(middle, _mm512_gf2p8affine_epi64_epi8(v->code[1], last, 0), sign, 0xca);
 }
 
 /* Products of a pair with its activation planes, in lanes of 32 values. */
 INLINE __m512i pair_products(const struct pair *v, const uint8_t *plane)
 {
-    const __m512i sign[2] = {v->sign, _mm512_srli_epi16(v->sign, 4)};
-    __m512i s[2] = {load512(plane + 64 * PLANES), _mm512_setzero_si512()};
-    UNROLL for (int p = 0; p < PLANES; p++) s[p % 2] =
-        _mm512_dpbusd_epi32(s[p % 2], iq2_values(v->code[p / 4], sign[p / 4], p % 4), load512(plane + 64 * p));
+    __m512i index[4], s[2] = {load512(plane + 64 * PLANES), _mm512_setzero_si512()};
+    indices(v, index);
+    UNROLL for (int p = 0; p < PLANES; p++)
+    {
+        const __m512i value = _mm512_permutexvar_epi8(index[p / 2], load512(value_table[p / 4 * 2 + p % 2]));
+        s[p % 2] = _mm512_dpbusd_epi32(s[p % 2], value, load512(plane + 64 * p));
+    }
     return _mm512_mullo_epi32(_mm512_add_epi32(s[0], s[1]), v->scale);
 }
 
-/* What makes up for IQ2_OFFSET, lane by lane. */
+/* What makes up for MIDDLE, lane by lane. */
 INLINE void middle_terms(const uint8_t plane[PLANES][64], uint8_t *to)
 {
     __m512i sum = _mm512_setzero_si512();
-    for (int p = 0; p < PLANES; p++) sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi8(IQ2_OFFSET), load512(plane[p]));
+    for (int p = 0; p < PLANES; p++) sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi8(MIDDLE), load512(plane[p]));
     store512(to, _mm512_sub_epi32(_mm512_setzero_si512(), sum));
 }
 
@@ -133,7 +179,7 @@ INLINE void piece(const struct book *book, enum asking ask, int k, const uint8_t
 INLINE void tile(enum asking ask, int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride,
                  int n_cols, float *out, size_t out_stride)
 {
-    const struct book book = book_load();
+    const struct book book = book_of_indices();
     for (int c = 0; c < n_cols; c++)
         for (int first = 0; first < k / 256; first += 2 * PIECE) {
             const int n = k / 256 - first < 2 * PIECE ? k / 256 - first : 2 * PIECE;
