@@ -22,8 +22,9 @@
 #include <sched.h>
 #endif
 
-/* Long enough to span the serial stretches between two ops of a step, short enough to cost nothing when idle. */
-enum { SPIN_NS = 50000, MAX_THREADS = 4096 };
+/* Long enough to span the serial stretches between two ops of a step, which take up to 80 us, as long as waking takes;
+ * short enough to cost nothing when idle. */
+enum { SPIN_NS = 200000, MAX_THREADS = 4096 };
 
 struct worker {
     pthread_t id;
