@@ -40,6 +40,22 @@ void quant_pack_32_sums(int k, const uint8_t *const *x, int n, int first, int n_
         pack_32(k, x, n, first, n_blocks, true, panel);
 }
 
+void quant_pack_nvfp4(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *to)
+{
+    const size_t d = (size_t)k;
+    for (size_t b = (size_t)first; b < (size_t)(first + n_blocks); b++) {
+        for (size_t j = 0; j < 16; j++) to = put(x, 64 * b + 4 * j, n, to);
+        for (size_t j = 0; j < 4; j++)
+            for (int c = 0; c < n; c++, to += 4) {
+                const int8_t *const q = (const int8_t *)x[c] + 64 * b + 16 * j;
+                int32_t sum = 0;
+                for (int i = 0; i < 16; i++) sum -= NVFP4_OFFSET * q[i];
+                memcpy(to, &sum, 4);
+            }
+        for (size_t j = 0; j < 2; j++) to = put(x, d + 4 * (2 * b + j), n, to);
+    }
+}
+
 /* Minus `high` times the sums of `each` groups of 16 of a block. */
 static inline uint8_t *put_high(const uint8_t *const *x, size_t at, int n, int high, int each, uint8_t *to)
 {

@@ -149,7 +149,7 @@ static QUANT_MULTIPLY(multiply_q8_0, columns,
     }                                                                                                                  \
     const struct quant_slab slab_##name##_avx512 = {.block = 32,                                                       \
                                                     .panel = PANEL,                                                    \
-                                                    .from = SLAB_FROM_32,                                              \
+                                                    .from = SLAB_FROM_32(type),                                        \
                                                     .slab_block = HALVES * HALF_BYTES(with_min),                       \
                                                     .panel_block = (with_min) ? 44 : 40,                               \
                                                     .pack = packing,                                                   \

@@ -59,10 +59,20 @@ INLINE void acc_scale(float *acc, int n, float factor)
                         _mm512_mul_ps(_mm512_load_ps(acc + SLAB_ROWS * i), _mm512_set1_ps(factor)));
 }
 
-/* Fewest activation rows with which unpacking pays: with fewer the direct kernels are faster (Q8_0: 8 sessions of
- * ds4-bench; types with blocks of 256: bench_quant). */
-enum { SLAB_FROM_32 = 9 };
-#define SLAB_FROM_256(t) ((t) == QT_Q2_K ? 4 : (t) == QT_Q4_K || (t) == QT_Q5_K || (t) == QT_Q6_K ? 6 : 3)
+/* Fewest activation rows with which unpacking pays: with fewer the direct kernels are as fast, which need no panels.
+ * Four rows share a pass of theirs (but for code books). Their time over that of slabs for 4,096 values, one core of an
+ * Intel Xeon (Emerald Rapids), the weights in the second-level cache, and 64 MB of them: 5 rows 1.5 to 2 and 1.3 to
+ * 1.6 for types with blocks of 32 to 128 but Q8_0 (1.1 and 1.1; 9 rows 1.4, 1.2), 4 rows 1.2 and 1.1; Q2_K, Q4_K and
+ * Q5_K with 6 rows 1.3 and 1.15, with 4 rows 1.1 and 0.9; Q6_K with 8 rows 1.2 and 1.05; Q3_K and TQ2_0 with 4 rows 1.1
+ * to 1.4 and 1.1; IQ4_XS, TQ1_0 and code books with 3 rows 1.1 to 2.2 and 1.0 to 1.8. From memory not measured: Q1_0,
+ * Q2_0, Q4_1, Q5, TQ, IQ1_S, IQ2_S and IQ3_S. */
+#define SLAB_FROM_32(t) ((t) == QT_Q8_0 ? 9 : 5)
+#define SLAB_FROM_256(t)                                                                                               \
+    ((t) == QT_Q6_K                      ? 8                                                                           \
+     : (t) == QT_Q2_K                    ? 5                                                                           \
+     : (t) == QT_Q4_K || (t) == QT_Q5_K  ? 6                                                                           \
+     : (t) == QT_Q3_K || (t) == QT_TQ2_0 ? 4                                                                           \
+                                         : 3)
 
 /* Defines multiply of a class of types by the body for every number of columns. */
 #define QUANT_MULTIPLY(name, body, class)                                                                              \
@@ -83,6 +93,6 @@ extern const struct quant_slab slab_q8_0_avx512, slab_q4_0_avx512, slab_mxfp4_av
     slab_q4_k_avx512, slab_q5_k_avx512, slab_q6_k_avx512, slab_iq2_xxs_avx512, slab_q4_1_avx512, slab_q5_0_avx512,
     slab_q5_1_avx512, slab_iq4_nl_avx512, slab_iq4_xs_avx512, slab_q3_k_avx512, slab_tq1_0_avx512, slab_tq2_0_avx512,
     slab_iq2_xs_avx512, slab_iq2_s_avx512, slab_iq3_xxs_avx512, slab_iq3_s_avx512, slab_iq1_s_avx512, slab_iq1_m_avx512,
-    slab_q1_0_avx512, slab_q2_0_avx512, slab_q2_0_128_avx512;
+    slab_q1_0_avx512, slab_q2_0_avx512, slab_q2_0_128_avx512, slab_nvfp4_avx512;
 
 #endif

@@ -82,7 +82,7 @@ static QUANT_MULTIPLY(multiply, columns, QT_IQ4_XS)
 
     const struct quant_slab slab_iq4_xs_avx512 = {.block = 256,
                                                   .panel = PANEL,
-                                                  .from = 3,
+                                                  .from = SLAB_FROM_256(QT_IQ4_XS),
                                                   .slab_block = HALVES * sizeof(struct half_xs),
                                                   .panel_block = 4 * 73,
                                                   .pack = quant_pack_iq4_xs,

@@ -98,7 +98,7 @@ INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, cons
 
 #define SLAB_OF(name, parts)                                                                                           \
     {                                                                                                                  \
-        .block = 64 * (parts), .panel = PANEL, .from = SLAB_FROM_32,                                                   \
+        .block = 64 * (parts), .panel = PANEL, .from = SLAB_FROM_32(QT_Q1_0),                                          \
         .slab_block = HALVES * (offsetof(struct half_wide, code) + (parts)*16 * 64), .panel_block = 80 * (parts),      \
         .pack = name##_pack, .fill = name##_fill, .multiply = name##_multiply                                          \
     }

@@ -55,7 +55,7 @@ const quant_slab_table quant_slabs_avx512 = {
     [QT_TQ2_0] = &slab_tq2_0_avx512,         [QT_IQ2_XS] = &slab_iq2_xs_avx512,   [QT_IQ2_S] = &slab_iq2_s_avx512,
     [QT_IQ3_XXS] = &slab_iq3_xxs_avx512,     [QT_IQ3_S] = &slab_iq3_s_avx512,     [QT_IQ1_S] = &slab_iq1_s_avx512,
     [QT_IQ1_M] = &slab_iq1_m_avx512,         [QT_Q1_0] = &slab_q1_0_avx512,       [QT_Q2_0] = &slab_q2_0_avx512,
-    [SLOT_Q2_0_128] = &slab_q2_0_128_avx512,
+    [SLOT_Q2_0_128] = &slab_q2_0_128_avx512, [QT_NVFP4] = &slab_nvfp4_avx512,
 };
 #else
 #include "quant/quant_internal.h"

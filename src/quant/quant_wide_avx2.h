@@ -5,6 +5,7 @@
 #define QUANT_QUANT_WIDE_AVX2_H
 #include "quant/quant_avx2.h"
 #include "quant/quant_blocks.h"
+#include "quant/quant_internal.h"
 
 /* Times 64 values of a block. */
 INLINE int wide_parts(enum qtype t)
@@ -20,7 +21,7 @@ INLINE size_t wide_bytes(enum qtype t)
 /* How much too high unsigned codes are, those of Q1_0 being 0 and 2. */
 INLINE int wide_offset(enum qtype t)
 {
-    return t == QT_NVFP4 ? 12 : 1;
+    return t == QT_NVFP4 ? NVFP4_OFFSET : 1;
 }
 
 /* Unsigned values of the nibbles of NVFP4. */
