@@ -50,13 +50,17 @@ static void tell(void *arg, const struct gguf_tensor *t, uint64_t n)
     str_free(&name);
 }
 
+bool check_is_vital(const struct check *c, const struct gguf_flaw *f)
+{
+    return c->model && canonical_is_vital(c->model, f->tensor);
+}
+
 static void refuse_flaws(struct check *c)
 {
     for (int i = 0; i < c->scan.n_flaws; i++) {
         const struct gguf_flaw *f = &c->scan.flaws[i];
-        if (!c->model || !canonical_is_vital(c->model, f->tensor)) continue;
-        err_set(&c->why_not, ERR_MODEL,
-                "%s: %.*s holds NaN or Inf in row %lld, which spoils every token: the file is damaged; get it again",
+        if (!check_is_vital(c, f)) continue;
+        err_set(&c->why_not, ERR_MODEL, "%s: %.*s holds NaN or Inf in row %lld: " CANONICAL_DAMAGED,
                 gguf_path(gguf_set_file(c->files, f->file)), (int)(f->tensor->name.n < 200 ? f->tensor->name.n : 200),
                 f->tensor->name.p, (long long)f->row);
         return;

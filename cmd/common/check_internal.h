@@ -27,6 +27,9 @@ struct check {
 /* True if it needs no more memory than there is. */
 bool check_fits(const struct check *c);
 
+/* True if the flaw is in a tensor that every token goes through. */
+bool check_is_vital(const struct check *c, const struct gguf_flaw *f);
+
 void check_print_text(const struct check *c);
 void check_print_json(const struct check *c);
 

@@ -46,9 +46,10 @@ static void notes_member(struct str *out, const struct check *c, const char *nam
 
 static void flaw(struct str *out, const struct check *c, const struct gguf_flaw *f)
 {
+    const char *remedy = check_is_vital(c, f) ? CANONICAL_DAMAGED : CANONICAL_DAMAGED_PART;
     str_puts(out, "{\"id\": \"W8\", \"tensor\": ");
     json_string(out, f->tensor->name.p, (size_t)f->tensor->name.n);
-    str_printf(out, ", \"row\": %" PRId64 ", \"text\": \"holds NaN or Inf: the file is damaged\"}", f->row);
+    str_printf(out, ", \"row\": %" PRId64 ", \"text\": \"holds NaN or Inf: %s\"}", f->row, remedy);
 }
 
 static void warnings_member(struct str *out, const struct check *c)

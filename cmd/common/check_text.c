@@ -75,6 +75,14 @@ static void model_lines(const struct check *c)
 
 /* ---- damage */
 
+static void flaw_line(const struct check *c, const struct gguf_flaw *f)
+{
+    const struct gguf_str *name = &f->tensor->name;
+    const bool vital = check_is_vital(c, f);
+    line(vital ? "problem" : "warning W8", "%.*s holds NaN or Inf in row %" PRId64 ": %s",
+         (int)(name->n < 200 ? name->n : 200), name->p, f->row, vital ? CANONICAL_DAMAGED : CANONICAL_DAMAGED_PART);
+}
+
 static void scan_lines(const struct check *c)
 {
     const struct gguf_scan *s = &c->scan;
@@ -85,10 +93,7 @@ static void scan_lines(const struct check *c)
     }
     line("damage", "%s in the scales and plain numbers of %.3f GB; read in %.1f s, %.2f GB/s",
          s->n_flaws ? "NaN or Inf" : "none: no NaN or Inf", gb, c->scan_s, c->scan_s > 0 ? gb / c->scan_s : 0);
-    for (int i = 0; i < s->n_flaws && i < SHOWN_FLAWS; i++)
-        line("warning W8", "%.*s holds NaN or Inf in row %" PRId64 ": the file is damaged",
-             (int)(s->flaws[i].tensor->name.n < 200 ? s->flaws[i].tensor->name.n : 200), s->flaws[i].tensor->name.p,
-             s->flaws[i].row);
+    for (int i = 0; i < s->n_flaws && i < SHOWN_FLAWS; i++) flaw_line(c, &s->flaws[i]);
     if (s->n_flaws > SHOWN_FLAWS) line("warning W8", "%d more tensors hold NaN or Inf", s->n_flaws - SHOWN_FLAWS);
 }
 
@@ -140,6 +145,8 @@ void check_print_text(const struct check *c)
     if (c->files) putchar('\n');
     if (c->why_not.code)
         printf("will not run: %s\n", c->why_not.msg);
+    else if (c->scan.n_flaws)
+        puts("will run, but the file is damaged (W8): answers that meet the damage stop" CANONICAL_DAMAGED_REMEDY);
     else
         puts("will run");
 }

@@ -303,7 +303,7 @@ bool canonical_is_vital(const struct canonical *c, const struct gguf_tensor *t)
 {
     for (uint64_t i = 0; i < c->sources.n; i++) {
         const struct source *s = source_at(c, i);
-        if ((s->t == t || (s->last && s->last->t == t)) && s->bound && dialect_is_vital(&c->family->tensors[s->row]))
+        if ((s->t == t || (s->last && s->last->t == t)) && s->bound && dialect_is_vital(c, &c->family->tensors[s->row]))
             return true;
     }
     return false;

@@ -130,8 +130,13 @@ const char *canonical_note(const struct canonical *c, enum canonical_note kind, 
 int canonical_n_renamed(const struct canonical *c);
 /* The files themselves; valid as long as the model. */
 const struct gguf_set *canonical_files(const struct canonical *c);
-/* True if a NaN or Inf in this tensor of the files spoils every token: such a model is refused. False: it may never be
- * met, or the model does not use the tensor. */
+/* What follows from a NaN or Inf in weights, and what to do: of a vital tensor, which the model is refused for, and of
+ * another, which is warned about. */
+#define CANONICAL_DAMAGED_REMEDY "; get it again, or another publisher's if it comes out the same"
+#define CANONICAL_DAMAGED        "every token goes through it: the file is damaged" CANONICAL_DAMAGED_REMEDY
+#define CANONICAL_DAMAGED_PART   "the file is damaged, and an answer that meets this stops" CANONICAL_DAMAGED_REMEDY
+/* True if every token goes through the tensor of the files. False: it may never be met (a routed expert, a row that is
+ * looked up), or the model does not use the tensor. */
 bool canonical_is_vital(const struct canonical *c, const struct gguf_tensor *t);
 /* Average bits of a weight of the routed experts; 0: there are none. */
 double canonical_expert_bits(const struct canonical *c);

@@ -145,9 +145,12 @@ static void check_ids(const struct canonical *c, const struct source *s, struct 
     }
 }
 
-bool dialect_is_vital(const struct tensor_row *row)
+/* An embedding that is the output matrix too is met whole. */
+bool dialect_is_vital(const struct canonical *c, const struct tensor_row *row)
 {
-    return row->class != CLASS_PLAIN && row->class != CLASS_EXPERT && row->class != CLASS_EDGE;
+    const bool by_row = (row->flags & TENSOR_TABLE) ||
+                        (row->class == CLASS_EDGE && strcmp(row->stem, "output") != 0 && dialect_find(c, -1, "output"));
+    return row->class != CLASS_EXPERT && !by_row;
 }
 
 /* What is wrong in every token is refused, what may never be met earns a warning (spec 13.2 W8). */
@@ -157,11 +160,11 @@ static void check_values(struct canonical *c, const struct source *s, const stru
     int64_t r = all ? dialect_scan_values(s) : s->part > 0 ? -1 : dialect_scan(c, s);
     if (r < 0 && s->last) r = dialect_scan(c, s->last);
     if (r < 0) return;
-    if (!all && !dialect_is_vital(row)) {
+    if (!dialect_is_vital(c, row)) {
         if (p->n_unsound++ < 3)
-            dialect_warn(c, "W8", "%s holds NaN or Inf in row %lld: the file is damaged", s->name, (long long)r);
+            dialect_warn(c, "W8", "%s holds NaN or Inf in row %lld: " CANONICAL_DAMAGED_PART, s->name, (long long)r);
     } else {
-        problem(p, "%s holds NaN or Inf in row %lld: the file is damaged", s->name, (long long)r);
+        problem(p, "%s holds NaN or Inf in row %lld: " CANONICAL_DAMAGED, s->name, (long long)r);
     }
 }
 

@@ -142,8 +142,8 @@ void dialect_fork(const struct canonical *c, const struct source *s, char text[F
 int dialect_refused(struct canonical *c, int rc, struct err *e);
 
 /* dialect_bind.c */
-/* True if an unsound value in such a tensor is wrong in every token (spec 13.2 W8). */
-bool dialect_is_vital(const struct tensor_row *row);
+/* True if every token goes through such a tensor: an unsound value there is refused (spec 13.2 W8). */
+bool dialect_is_vital(const struct canonical *c, const struct tensor_row *row);
 int dialect_bind(struct canonical *c, struct err *e);
 /* Where parameters are unknown and with them shapes: notes which tensors are missing. */
 void dialect_note_missing(struct canonical *c);

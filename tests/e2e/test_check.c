@@ -29,6 +29,9 @@
     "; get another file of DeepSeek V4, in llama.cpp's form (unsloth, bartowski, ggml-org, AtomicChat) or ds4's "      \
     "(antirez)"
 
+#define DAMAGED                                                                                                        \
+    "every token goes through it: the file is damaged; get it again, or another publisher's if it comes out the same"
+
 enum { PATH_BYTES = TEMP_PATH + 40 };
 static char folder[TEMP_PATH], base[PATH_BYTES], qwen[PATH_BYTES], file[PATH_BYTES];
 
@@ -217,9 +220,15 @@ static void oddities(void **state)
     static const struct forge_edit other_key[] = {{KEY_NUM, "deepseek4.expert_count", 5, .type = GGUF_U32},
                                                   {FORGE_END}};
     static const struct forge_edit half_draft[] = {{T_DROP, "blk.4.nextn.enorm"}, {FORGE_END}};
+    struct str said = {0};
     static const char *const w8[] = {"W8"}, *const w9[] = {"W9"}, *const w12[] = {"W12"};
     forge_write(base, file, damaged, 2);
     warns(file, w8, 1);
+    check_ends(CHECK, file, 0,
+               "will run, but the file is damaged (W8): answers that meet the damage stop; get it again, or another "
+               "publisher's if it comes out the same",
+               &said);
+    str_free(&said);
     forge_write(base, file, other_key, 2);
     warns(file, w9, 1);
     forge_write(qwen, file, half_draft, 2);
@@ -278,8 +287,16 @@ static const struct broken {
      "FOLDER/file.gguf: blk.2.attn_q_b.weight is missing" INSTEAD},
     {"damage where it spoils everything",
      {{T_POKE, "blk.2.ffn_gate_inp.weight", 0x7c00, .at = 0, .n = 2}},
-     "FOLDER/file.gguf: blk.2.ffn_gate_inp.weight holds NaN or Inf in row 0, which spoils every token: the file is "
-     "damaged; get it again"},
+     "FOLDER/file.gguf: blk.2.ffn_gate_inp.weight holds NaN or Inf in row 0: " DAMAGED},
+    {"damage in attention",
+     {{T_POKE, "blk.1.attn_kv.weight", 0x7c00, .at = 0, .n = 2}},
+     "FOLDER/file.gguf: blk.1.attn_kv.weight holds NaN or Inf in row 0: " DAMAGED},
+    {"damage in a shared expert",
+     {{T_POKE, "blk.3.ffn_down_shexp.weight", 0x7c00, .at = 0, .n = 2}},
+     "FOLDER/file.gguf: blk.3.ffn_down_shexp.weight holds NaN or Inf in row 0: " DAMAGED},
+    {"damage in the head",
+     {{T_POKE, "output.weight", 0x7c00, .at = 0, .n = 2}},
+     "FOLDER/file.gguf: output.weight holds NaN or Inf in row 0: " DAMAGED},
     {"no tokenizer",
      {{KEY_DROP, "tokenizer.ggml.tokens"}},
      "FOLDER/file.gguf: no tokenizer in this file: tokenizer.ggml.tokens is missing" INSTEAD},
@@ -326,7 +343,9 @@ static void all_problems(void **state)
         "\nproblem         deepseek4.expert_gating_func = 2 is not supported (only 4)\n",
         "\nproblem         no tokenizer in this file: tokenizer.ggml.merges is missing\n",
         "\nproblem         blk.1.attn_q_b.weight is missing, and so is that of 1 more block up to blk.3\n",
-        "\nwarning W8      blk.3.ffn_down_exps.weight holds NaN or Inf in row 25: the file is damaged\n",
+        "\nwarning W8      blk.3.ffn_down_exps.weight holds NaN or Inf in row 25: the file is damaged, and an answer "
+        "that meets this "
+        "stops; get it again, or another publisher's if it comes out the same\n",
         "\nmemory          0.00 GiB of weights, "};
     struct str said = {0};
     int n = 0;
