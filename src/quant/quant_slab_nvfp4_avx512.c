@@ -49,7 +49,6 @@ static void fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, 
     for (int h = 0; h < HALVES; h++)
         for (int b = 0; b < n_blocks; b++) {
             const size_t at = (size_t)(first + b) * NVFP4_BYTES;
-            prefetch_slab(row + SLAB_ROWS * h, at + 4 * NVFP4_BYTES, NVFP4_BYTES);
             fill_half(row + SLAB_ROWS * h, at, s + HALVES * b + h);
         }
 }
