@@ -10,7 +10,10 @@
 #include "device/cpu/cpu_moe.h"
 #include "device/cpu/cpu_tile.h"
 
-enum { COLS = 64 }; /* rows that a task multiplies at a time */
+enum {
+    COLS = 64,      /* rows that a task multiplies at a time */
+    DOWN_ROWS = 256 /* most rows of down that a task takes, of all experts: the last tasks are waited for */
+};
 
 /* ---------------------------------------------------------------- plan */
 
@@ -175,6 +178,13 @@ static int up_rows(const struct tensor_view *gate, const struct tensor_view *up,
     return cpu_tile_rows(gate->ne[1], bytes, 4 * n_threads / max_i64(1, n) + 1);
 }
 
+/* Rows of down that a task takes. */
+static int down_rows(const struct tensor_view *down, int64_t D, int n_threads)
+{
+    const int rows = cpu_tile_rows(D, quant_row_bytes(down->type, down->ne[0]), 4 * (int64_t)n_threads);
+    return (int)min_i64(rows, DOWN_ROWS);
+}
+
 static void moe_plan(struct moe_job *j)
 {
     const int n_threads = cpu_of(j->s)->n_threads;
@@ -191,7 +201,7 @@ static void moe_plan(struct moe_job *j)
     j->up_step = up_rows(&l->gate, &l->up, n_threads, j->n_batches);
     if (j->a->shared_gate)
         j->shared_up_step = up_rows(&j->a->shared_gate->v, &j->a->shared_up->v, n_threads, j->n_batches);
-    j->down_step = cpu_tile_rows(j->D, quant_row_bytes(l->down.type, l->down.ne[0]), 4 * n_threads);
+    j->down_step = down_rows(&l->down, j->D, n_threads);
 }
 
 /* Where the experts' bytes are; waits for them. */
@@ -378,7 +388,7 @@ void cpu_moe_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu
     struct moe_args args = *a->moe;
     args.n = a->rows;
     const struct expert_layer *l = experts_layer(args.experts, args.layer);
-    const int64_t D = l->gate.ne[0], F = l->gate.ne[1];
+    const int64_t D = l->gate.ne[0];
     struct moe_job j = {.a = &args, .D = (int)D, .n_pairs = args.n * args.k, .many = moe_many(d->isa, &args)};
     j.n_experts = experts_count(args.experts, args.layer);
     struct carve c = {0};
@@ -390,6 +400,6 @@ void cpu_moe_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu
     const int routed = up_rows(&l->gate, &l->up, 0, 1);
     const int up =
         args.shared_gate ? (int)max_i64(routed, up_rows(&args.shared_gate->v, &args.shared_up->v, 0, 1)) : routed;
-    const int down = cpu_tile_rows(D, quant_row_bytes(l->down.type, F), 4 * d->n_threads);
+    const int down = down_rows(&l->down, D, d->n_threads);
     cpu_work_raise(w, c.used, COLS * (size_t)max_i64(2 * up, down) * sizeof(float));
 }
