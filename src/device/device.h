@@ -237,7 +237,7 @@ struct moe_args {            /* spec deepseek-v4 3.9: routed experts in ascendin
     const struct dev_mat *shared_gate, *shared_up, *shared_down; /* NULL: none */
     const struct dev_buf *shared_weight;                         /* FLOAT [T][1] factor of the shared expert; NULL: 1 */
     double clamp, shared_clamp;                                  /* <= 1e-6: none */
-    struct dev_buf *out;                                         /* FLOAT [T][D] */
+    struct dev_buf *out;                                         /* FLOAT [T][D]; may be x */
     struct dev_buf *mid; /* FLOAT [T][k][F] in selection order, or NULL: the tap expert_mid */
     int n;
 };

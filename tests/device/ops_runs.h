@@ -408,9 +408,9 @@ static struct tensor_view even_matrix(struct bench *b, enum qtype type, int k, i
     return kit_tensor(&b->k, type, k, rows, n, kit_values(&b->k, (int64_t)k * rows * n, 1 / sqrt(k)));
 }
 
-/* type (gate, up), down, k = D, width = F, rows = experts, groups = experts per row; flag: shared expert, other: mid;
- * first: shared width; top_k: clamp in tenths; more: the shared expert has a weight; span: rows of down are
- * padded to so many */
+/* type (gate, up), down, k = D, width = F, rows = experts, groups = experts per row; flag: shared expert, other: mid,
+ * else in place; first: shared width; top_k: clamp in tenths; more: the shared expert has a weight; span: rows of
+ * down are padded to so many */
 static void run_moe(struct bench *b, const struct op_case *c)
 {
     const struct expert_layer layer = {even_matrix(b, c->type, c->k, c->width, c->rows),
@@ -435,10 +435,11 @@ static void run_moe(struct bench *b, const struct op_case *c)
     const float *shared = c->more ? kit_values(&b->k, b->h.n, 1) : NULL;
     const bool coded = quant_type(c->down)->act != ACT_F32;
     while (bench_step(b)) {
-        a.x = bench_input(b, x, 1, c->k);
+        struct dev_buf *in = bench_input(b, x, 1, c->k);
+        a.x = in;
         a.ids = kit_ints(&b->k, b->n, c->groups, ids + (int64_t)b->r0 * c->groups);
         a.weight = bench_input(b, weight, 1, c->groups);
-        a.out = kit_floats(&b->k, b->n, 1, c->k);
+        a.out = c->other ? kit_floats(&b->k, b->n, 1, c->k) : in;
         a.shared_weight = c->more ? bench_input(b, shared, 1, 1) : NULL;
         a.mid = c->other ? kit_floats(&b->k, b->n, c->groups, c->width) : NULL;
         a.n = b->n;

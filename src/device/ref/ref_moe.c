@@ -77,6 +77,7 @@ struct expert_scratch {
     double *seen;      /* [max(D, F)]: what a dot product sees of its input */
     double *weight;    /* [max(D, F)]: one decoded row */
     double *gate, *up; /* [F] */
+    double *x;         /* [D]: the row */
     void *act;         /* one activation row */
 };
 
@@ -92,8 +93,9 @@ static bool scratch_take(struct dev_stream *s, int64_t d, int64_t f, struct expe
     t->weight = ref_take(s, (size_t)longest);
     t->gate = ref_take(s, (size_t)longest);
     t->up = ref_take(s, (size_t)f);
+    t->x = ref_take(s, (size_t)d);
     double *act_row = ref_take(s, act / sizeof(double) + 8); /* 64 bytes more: rows start on 64-byte borders */
-    if (!t->seen || !t->weight || !t->gate || !t->up || !act_row) return false;
+    if (!t->seen || !t->weight || !t->gate || !t->up || !t->x || !act_row) return false;
     t->act = (void *)(((uintptr_t)act_row + 63) & ~(uintptr_t)63);
     return true;
 }
@@ -147,8 +149,7 @@ static bool row_experts(struct dev_stream *s, const struct moe_args *a, int i, s
                 return false;
             }
             double *mid = a->mid ? ref_row(a->mid, i) + j * e.gate.ne[1] : NULL;
-            if (!expert_add(s, &e, ref_row(a->x, i), ref_row(a->weight, i)[j], a->clamp, t, mid, ref_row(a->out, i)))
-                return false;
+            if (!expert_add(s, &e, t->x, ref_row(a->weight, i)[j], a->clamp, t, mid, ref_row(a->out, i))) return false;
         }
     return true;
 }
@@ -180,11 +181,12 @@ void ref_moe(struct dev_stream *s, const struct moe_args *a)
     struct expert_scratch t;
     if (!scratch_take(s, d, f, &t)) return;
     for (int i = 0; i < a->n; i++) {
+        memcpy(t.x, ref_row(a->x, i), (size_t)d * sizeof *t.x); /* out may be x */
         memset(ref_row(a->out, i), 0, (size_t)d * sizeof(double));
         if (!routed(s, a, i, &t)) return;
         if (!a->shared_gate) continue;
         const double weight = a->shared_weight ? ref_row(a->shared_weight, i)[0] : 1;
         const struct expert shared = {a->shared_gate->view, a->shared_up->view, a->shared_down->view};
-        if (!expert_add(s, &shared, ref_row(a->x, i), weight, a->shared_clamp, &t, NULL, ref_row(a->out, i))) return;
+        if (!expert_add(s, &shared, t.x, weight, a->shared_clamp, &t, NULL, ref_row(a->out, i))) return;
     }
 }

@@ -112,12 +112,12 @@ enum deepseek4_scratch_id {
     S_INDEX_W,   /* [P][1][IH] */
     S_SELECT,    /* [P][1][1+IK] I32 */
     S_LOW,       /* [P][1][G*Ro] */
-    S_Y,         /* [T][1][D] output of a sublayer */
     S_ROUTER,    /* [T][1][E] */
     S_IDS,       /* [T][1][K] I32 */
     S_WEIGHTS,   /* [T][1][K] */
     S_HEAD,      /* [DEEPSEEK4_HEAD_PART][1][n*D] gathered streams */
-    S_COUNT
+    S_COUNT,
+    S_Y = S_XN /* output of a sublayer, in place of its input */
 };
 
 /* Buffers of which a part is looked at: the carry's streams, and what is [T] above; logits. */

@@ -38,7 +38,6 @@ static struct buf_desc describe(const void *model, int id, int T)
     case S_MIX:
         return scratch_floats(T, 1, 2 * s->n + s->n * s->n);
     case S_XN:
-    case S_Y:
         return scratch_floats(T, 1, s->D);
     case S_QR:
         return scratch_floats(T, 1, s->Rq);
