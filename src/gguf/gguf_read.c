@@ -5,6 +5,7 @@
  * context (file, record, name) once, at the end. */
 #include "gguf/gguf.h"
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,11 @@
 #include "gguf/gguf_internal.h"
 #include "quant/quant.h"
 
+#define CONTINUE_IT "continue it; if that changes nothing, get it again"
+
 /* Smallest records: key or name length + 1 byte of key, type + 1 byte of value; n_dims, type, offset. */
 enum { HEADER_BYTES = 24, MIN_KV_BYTES = 8 + 1 + 4 + 1, MIN_TENSOR_BYTES = 8 + 4 + 4 + 8 };
+enum { ZEROS = 32 }; /* as many in a row are no records */
 
 struct gguf {
     const uint8_t *data;
@@ -41,6 +45,7 @@ struct cursor {
     enum part part;
     uint64_t i;            /* record */
     struct gguf_str label; /* its key or name, once read */
+    bool told;             /* err says what to do */
 };
 
 static uint64_t left(const struct cursor *c)
@@ -48,15 +53,26 @@ static uint64_t left(const struct cursor *c)
     return c->g->size - c->at;
 }
 
+/* A file that ends before its records do. What is said of its records may be damage: both remedies are told. */
+static void end_early(struct cursor *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void end_early(struct cursor *c, const char *fmt, ...)
+{
+    char text[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    err_set(&c->err, ERR_FORMAT, "%s: the download is incomplete: " CONTINUE_IT, text);
+    c->told = true;
+}
+
 /* The next n bytes, or NULL and an error. */
 static const uint8_t *take(struct cursor *c, uint64_t n, const char *field)
 {
     if (c->err.code) return NULL;
     if (n > left(c)) {
-        err_set(&c->err, ERR_FORMAT,
-                "%s at byte %" PRIu64 " needs %" PRIu64 " bytes, the file has %" PRIu64
-                " more: it is cut short or damaged",
-                field, c->at, n, left(c));
+        end_early(c, "%s at byte %" PRIu64 " needs %" PRIu64 " bytes, the file has %" PRIu64 " more", field, c->at, n,
+                  left(c));
         return NULL;
     }
     const uint8_t *p = c->g->data + c->at;
@@ -109,27 +125,21 @@ static void note_name(struct cursor *c, struct strmap *map, struct gguf_str name
                 first);
 }
 
-/* The sentence for a file that begins with other bytes than GGUF's. */
-static void refuse_magic(struct cursor *c)
+/* The sentence for a file that begins with other bytes than GGUF's; false: there is none. */
+static bool is_something_else(struct cursor *c)
 {
-    const uint8_t *magic = c->g->data;
-    const char *what = gguf_what_else(c->g->data, c->g->size);
-    if (what)
-        err_set(&c->err, ERR_FORMAT, "not a GGUF file: %s", what);
-    else
-        err_set(&c->err, ERR_FORMAT, "not a GGUF file: it begins with bytes %02X %02X %02X %02X, not \"GGUF\"",
-                magic[0], magic[1], magic[2], magic[3]);
+    char what[GGUF_WHAT_ELSE];
+    if (!gguf_what_else(c->g->data, c->g->size, what)) return false;
+    err_set(&c->err, ERR_FORMAT, "not a GGUF file: %s", what);
+    return true;
 }
 
 static void read_header(struct cursor *c)
 {
-    if (left(c) < HEADER_BYTES && gguf_what_else(c->g->data, c->g->size)) {
-        refuse_magic(c);
-        return;
-    }
+    if (is_something_else(c)) return;
     if (left(c) < HEADER_BYTES) {
-        err_set(&c->err, ERR_FORMAT, "the file has %" PRIu64 " byte%s; a GGUF header has %d", left(c),
-                left(c) == 1 ? "" : "s", HEADER_BYTES);
+        end_early(c, "the file has %" PRIu64 " byte%s; a GGUF header has %d", left(c), left(c) == 1 ? "" : "s",
+                  HEADER_BYTES);
         return;
     }
     const uint8_t *magic = take(c, 4, "magic");
@@ -137,7 +147,9 @@ static void read_header(struct cursor *c)
     c->n_tensors = take_number(c, 8, "n_tensors");
     c->n_kv = take_number(c, 8, "n_kv");
     if (memcmp(magic, "GGUF", 4))
-        refuse_magic(c);
+        err_set(&c->err, ERR_FORMAT,
+                "not a GGUF file: it begins with bytes %02X %02X %02X %02X, not \"GGUF\": get the model's file again",
+                magic[0], magic[1], magic[2], magic[3]);
     else if (version && !(version & 0xFFFF))
         err_set(&c->err, ERR_FORMAT,
                 "written on a machine of the other byte order (version field 0x%08" PRIX32
@@ -146,13 +158,11 @@ static void read_header(struct cursor *c)
     else if (version != 2 && version != 3)
         err_set(&c->err, ERR_FORMAT, "GGUF version %" PRIu32 "; versions 2 and 3 can be read", version);
     else if (c->n_kv > left(c) / MIN_KV_BYTES)
-        err_set(&c->err, ERR_FORMAT,
-                "n_kv = %" PRIu64 "; the file's %" PRIu64 " bytes have room for %" PRIu64 " at most", c->n_kv,
-                c->g->size, left(c) / MIN_KV_BYTES);
+        end_early(c, "n_kv = %" PRIu64 "; the file's %" PRIu64 " bytes have room for %" PRIu64 " at most", c->n_kv,
+                  c->g->size, left(c) / MIN_KV_BYTES);
     else if (c->n_tensors > left(c) / MIN_TENSOR_BYTES)
-        err_set(&c->err, ERR_FORMAT,
-                "n_tensors = %" PRIu64 "; the file's %" PRIu64 " bytes have room for %" PRIu64 " at most", c->n_tensors,
-                c->g->size, left(c) / MIN_TENSOR_BYTES);
+        end_early(c, "n_tensors = %" PRIu64 "; the file's %" PRIu64 " bytes have room for %" PRIu64 " at most",
+                  c->n_tensors, c->g->size, left(c) / MIN_TENSOR_BYTES);
 }
 
 static void take_type(struct cursor *c, enum gguf_type *type, const char *field)
@@ -191,9 +201,8 @@ static void read_array(struct cursor *c, struct gguf_kv *kv)
     if (c->err.code) return;
     const unsigned bytes = kv->elem == GGUF_STRING ? 8 : gguf_type_bytes(kv->elem);
     if (kv->count > left(c) / bytes) {
-        err_set(&c->err, ERR_FORMAT,
-                "array of %" PRIu64 " elements of type %s; the file has %" PRIu64 " bytes more, room for %" PRIu64,
-                kv->count, gguf_type_name(kv->elem), left(c), left(c) / bytes);
+        end_early(c, "array of %" PRIu64 " elements of type %s; the file has %" PRIu64 " bytes more, room for %" PRIu64,
+                  kv->count, gguf_type_name(kv->elem), left(c), left(c) / bytes);
         return;
     }
     kv->data = c->g->data + c->at;
@@ -346,9 +355,8 @@ static void check_inside(struct cursor *c, uint64_t align)
     const struct gguf_tensor *t = tensor(c->g, missing);
     c->part = IN_FILE;
     err_set(&c->err, ERR_FORMAT,
-            "header says %" PRIu64 " bytes, file has %" PRIu64
-            ": the download is incomplete: continue it, or get it again (tensor %s, bytes %" PRIu64 " to %" PRIu64
-            ", is the first that is not whole)",
+            "header says %" PRIu64 " bytes, file has %" PRIu64 ": the download is incomplete: " CONTINUE_IT
+            " (tensor %s, bytes %" PRIu64 " to %" PRIu64 ", is the first that is not whole)",
             end, c->g->size, gguf_show(t->name.p, t->name.n).text, t->offset, t->offset + extent(t) - 1);
 }
 
@@ -390,16 +398,27 @@ static void check_overlap(struct cursor *c)
     mem_free(s);
 }
 
+/* What to do about a record that makes no sense: zeros are what a download has not written yet. */
+static const char *remedy(const struct cursor *c)
+{
+    const uint64_t at = c->at > ZEROS ? c->at - ZEROS : 0, end = c->at + ZEROS;
+    if (c->told || c->part == IN_FILE || c->err.code != ERR_FORMAT) return "";
+    if (!c->g->data_start && end <= c->g->size &&
+        (gguf_zeros(c->g->data + c->at, ZEROS) || gguf_zeros(c->g->data + at, c->at - at)))
+        return "; zeros stand there: the download has not written this part yet; " CONTINUE_IT;
+    return "; the file is damaged or badly made: get it again, or another one";
+}
+
 static int report(struct cursor *c, struct err *e)
 {
-    const char *kind = c->part == IN_KV ? "metadata record" : "tensor record";
+    const char *kind = c->part == IN_KV ? "metadata record" : "tensor record", *instead = remedy(c);
     if (c->part == IN_FILE || c->err.code == ERR_MEMORY)
         err_wrap(&c->err, "%s", c->g->name);
     else if (c->label.p)
         err_wrap(&c->err, "%s: %s %" PRIu64 " %s", c->g->name, kind, c->i, gguf_show(c->label.p, c->label.n).text);
     else
         err_wrap(&c->err, "%s: %s %" PRIu64, c->g->name, kind, c->i);
-    return err_set(e, c->err.code, "%s", c->err.msg);
+    return err_set(e, c->err.code, "%s%s", c->err.msg, instead);
 }
 
 static int parse(struct gguf *g, struct err *e)

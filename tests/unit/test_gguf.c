@@ -334,6 +334,7 @@ BROKEN(b_key_length, AT(24, FFS4, FFS4);)
 BROKEN(b_key_65536, head(s, 0, 1); num(s, 65536, 8); fill(s, 70000);)
 BROKEN(b_key_past_end, head(s, 0, 1); num(s, 500, 8); fill(s, 30);)
 BROKEN(b_key_empty, head(s, 0, 1); key_u32(s, "", 1); fill(s, 10);)
+BROKEN(b_key_zeros, head(s, 0, 2); key_u32(s, "a", 1); for (int i = 0; i < 100; i++) num(s, 0, 1);)
 BROKEN(b_key_twice, head(s, 0, 3); key_u32(s, "a", 1); key_u32(s, "b", 1); key_u32(s, "a", 2);)
 BROKEN(b_value_type, AFTER("x.f32", 0, 13, 0, 0, 0);)
 BROKEN(b_value_type_max, AFTER("x.bool", 0, FFS4);)
@@ -379,24 +380,28 @@ static const struct {
     void (*build)(struct str *);
     const char *part; /* of the message */
 } broken[] = {
-    {b_empty, "m.gguf: the file has 0 bytes; a GGUF header has 24"},
+    {b_empty, "m.gguf: the file has 0 bytes; a GGUF header has 24: the download is incomplete: continue it"},
     {b_short, "the file has 11 bytes"},
-    {b_magic, "m.gguf: not a GGUF file: it begins with bytes 47 47 4D 4C"},
-    {b_zeros, "not a GGUF file"},
+    {b_magic,
+     "m.gguf: not a GGUF file: it begins with bytes 47 47 4D 4C, not \"GGUF\": get the model's file again"},
+    {b_zeros, "not a GGUF file: it begins with zeros: the download has not written this part yet; continue it"},
     {b_version_0, "GGUF version 0; versions 2 and 3"},
     {b_version_1, "GGUF version 1; versions 2 and 3"},
     {b_version_4, "GGUF version 4; versions 2 and 3"},
     {b_byte_order, "other byte order"},
-    {b_n_kv, "n_kv = 4294967296; the file's"},
+    {b_n_kv, " at most: the download is incomplete: continue it"},
     {b_n_kv_max, "n_kv = 18446744073709551615"},
-    {b_n_tensors, "n_tensors = 1099511627776; the file's"},
+    {b_n_tensors, " at most: the download is incomplete: continue it"},
     {b_n_tensors_max, "n_tensors = 18446744073709551615"},
     {b_key_length, "metadata record 0: key of 18446744073709551615 bytes; at most 65535"},
     {b_key_65536, "key of 65536 bytes; at most 65535"},
     {b_key_past_end, "metadata record 0: key at byte 32 needs 500 bytes, the file has 30 more"},
     {b_key_empty, "the key is empty"},
+    {b_key_zeros, "zeros stand there: the download has not written this part yet; continue it"},
     {b_key_twice, "metadata record 2 \"a\": the key is given twice, first by record 0"},
-    {b_value_type, "metadata record 4 \"x.f32\": value type 13; 0 to 12"},
+    {b_value_type,
+     "metadata record 4 \"x.f32\": value type 13; 0 to 12 are allowed; the file is damaged or badly made: get it "
+     "again, or another one"},
     {b_value_type_max, "value type 4294967295; 0 to 12"},
     {b_string_past_end, "metadata record 0 \"general.architecture\": string at byte 64 needs 4294967295 bytes"},
     {b_string_overflow, "needs 18446744073709551615 bytes"},
@@ -425,9 +430,9 @@ static const struct {
     {b_scalar_block, "row length 1; rows of type Q4_K must be multiples of 256"},
     {b_offset_align, "offset 160; it must be a multiple of the alignment 64"},
     {b_offset_overflow, "tensor record 0 \"w.q8\": offset or size passes 2^64"},
-    {b_offset_past_end, "the download is incomplete: continue it, or get it again (tensor \"w.new\", bytes 65920 to 65920, is the first that"},
-    {b_payload_cut, "the download is incomplete: continue it, or get it again (tensor \"w.q8\""},
-    {b_records_cut, "it is cut short or damaged"},
+    {b_offset_past_end, "the download is incomplete: continue it; if that changes nothing, get it again (tensor \"w.new\", bytes 65920 to 65920, is the first that"},
+    {b_payload_cut, "the download is incomplete: continue it; if that changes nothing, get it again (tensor \"w.q8\""},
+    {b_records_cut, " more: the download is incomplete: continue it; if that changes nothing, get it again"},
     {b_overlap_equal, "tensor record 1 \"w.f32\": its data at byte"},
     {b_overlap_unknown, "begins inside that of tensor \"w.q8\""},
     {b_overlap_inside,
