@@ -4,28 +4,24 @@
 #include <string.h>
 #include "base/mem.h"
 #include "gguf/gguf_set_internal.h"
+#include "gguf/piece_name.h"
 #include "gguf/shard_name.h"
 
 enum { MOST_SHARDS = 65535 }; /* split.* are numbers of 16 bits */
-
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
+enum { PADDING = 65536 };     /* behind a file's last tensor, at most */
 
 static int open_file(const char *path, struct gguf **g, struct err *e)
 {
     struct err why = {0};
-    struct str command = {0};
-    char number[8];
+    struct str piece = {0};
     int rc = gguf_open(path, g, &why);
-    if (rc == ERR_FORMAT && piece_name_parse(path, number, &command))
-        rc = err_set(e, ERR_MODEL, "%s is %s%s of a cut file; join them first: %s", path,
-                     *number ? "piece " : "a piece", number, str_c(&command));
+    if (rc == ERR_FORMAT && piece_name_tell(path, &piece))
+        rc = err_set(e, ERR_MODEL, "%s %s", path, str_c(&piece));
+    else if (rc == ERR_FORMAT && name_is_unfinished(path))
+        err_set(e, rc, "%s (a download that is not finished, as its name says)", why.msg);
     else if (rc)
         err_set(e, rc, "%s", why.msg);
-    str_free(&command);
+    str_free(&piece);
     return rc;
 }
 
@@ -60,8 +56,26 @@ static int check_shard(const struct gguf *g, int i, int n, struct err *e)
     if ((!has_count || count == (uint64_t)n) && (!has_no || no + 1 == (uint64_t)i)) return 0;
     return err_set(e, ERR_MODEL,
                    "%s: shard %d says it is %" PRIu64 " of %" PRIu64
-                   " (split.no from 0, split.count); its name says %d of %d: it is from another set",
-                   gguf_path(g), i, has_no ? no + 1 : (uint64_t)i, has_count ? count : (uint64_t)n, i, n);
+                   ", its name says %d of %d: it is from another set, or was renamed; get shard %d of this set",
+                   gguf_path(g), i, has_no ? no + 1 : (uint64_t)i, has_count ? count : (uint64_t)n, i, n, i);
+}
+
+/* The first that is missing may lie there under a name that was changed. */
+static void tell_missing(const struct shard_name *name, int no, int missing, const char *path, struct err *e)
+{
+    struct str stray = {0};
+    if (shard_name_stray(name, no, &stray) && name_is_unfinished(str_c(&stray)))
+        err_set(e, ERR_IO, "%s: shard %d of %d is missing; the download of %s is not finished: continue it", path, no,
+                name->n, last_part(str_c(&stray)));
+    else if (stray.n)
+        err_set(e, ERR_IO, "%s: shard %d of %d is missing, and \"%s\" lies there: rename that to \"%s\"", path, no,
+                name->n, last_part(str_c(&stray)), last_part(path));
+    else if (missing == 1)
+        err_set(e, ERR_IO, "%s: shard %d of %d is missing; get it into the same folder", path, no, name->n);
+    else
+        err_set(e, ERR_IO, "%s: shard %d of %d is missing, and so %s %d other%s; get them into the same folder", path,
+                no, name->n, missing == 2 ? "is" : "are", missing - 1, missing == 2 ? "" : "s");
+    str_free(&stray);
 }
 
 /* Looks for all of them before any is opened. */
@@ -74,12 +88,7 @@ static int check_siblings(const struct shard_name *name, struct err *e)
         str_puts(&first, str_c(&path));
         number = i;
     }
-    if (missing == 1)
-        err_set(e, ERR_IO, "%s: shard %d of %d is missing; get it into the same folder", str_c(&first), number,
-                name->n);
-    else if (missing)
-        err_set(e, ERR_IO, "%s: shard %d of %d is missing, and so %s %d other%s; get them into the same folder",
-                str_c(&first), number, name->n, missing == 2 ? "is" : "are", missing - 1, missing == 2 ? "" : "s");
+    if (missing) tell_missing(name, number, missing, str_c(&first), e);
     str_free(&path);
     str_free(&first);
     return missing ? ERR_IO : 0;
@@ -117,6 +126,65 @@ static int open_shards(struct gguf_set *s, struct gguf *given, const struct shar
     return rc;
 }
 
+/* ---- a shard that is not as it was */
+
+/* Where the header of another file stands behind the tensors, or 0. */
+static uint64_t second_header(const struct gguf *g)
+{
+    const uint8_t *data = gguf_data(g);
+    uint64_t at = gguf_data_start(g);
+    for (uint64_t i = 0; i < gguf_n_tensors(g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+        if (t->offset + t->bytes > at) at = t->offset + t->bytes;
+    }
+    for (const uint64_t end = at + PADDING; at < end && at + 8 <= gguf_size(g); at++)
+        if (memcmp(data + at, "GGUF", 4) == 0 && data[at + 4] < 4 && !data[at + 5] && !data[at + 6] && !data[at + 7])
+            return at;
+    return 0;
+}
+
+static int refuse_joined(const struct gguf *g, uint64_t count, struct err *e)
+{
+    const uint64_t at = second_header(g);
+    if (!at) return 0;
+    return err_set(e, ERR_MODEL,
+                   "%s: shards of a split model were joined with cat: behind the tensors of the first, at byte %" PRIu64
+                   ", another GGUF header stands; shards cannot be joined so: get all %" PRIu64
+                   " as files of their own and give any of them, or join those with llama.cpp's gguf-split --merge",
+                   gguf_path(g), at, count);
+}
+
+/* A shard whose name does not say so. */
+static int refuse_name(const struct gguf *g, uint64_t count, struct err *e)
+{
+    struct str own = {0};
+    uint64_t no;
+    bool there;
+    const char *path = gguf_path(g), *name = last_part(path);
+    int rc = split_number(g, "split.no", MOST_SHARDS - 1, &no, &there, e);
+    if (rc) return rc;
+    no += there;
+    if (!shard_name_own(path, &own)) {
+        const size_t n = strlen(name), cut = n > 5 && strcmp(name + n - 5, ".gguf") == 0 ? 5 : 0;
+        str_printf(&own, "%.*s-%05" PRIu64 "-of-%05" PRIu64 ".gguf", (int)(n - cut), name, no, count);
+        rc = err_set(e, ERR_MODEL,
+                     "%s: split.count says it is shard %" PRIu64 " of %" PRIu64
+                     ", but it is not named so, and the others are found by their names: give all of them the names "
+                     "that they were published under, such as \"%s\"",
+                     path, no, count, str_c(&own));
+    } else if (part_is_there(str_c(&own))) {
+        rc = err_set(e, ERR_MODEL, "%s: a copy of a shard of %" PRIu64 "; give the one with the right name: \"%s\"",
+                     path, count, last_part(str_c(&own)));
+    } else {
+        rc = err_set(e, ERR_MODEL,
+                     "%s: a shard of %" PRIu64 ", whose name was changed, and the others are found by it: rename it to "
+                     "\"%s\"",
+                     path, count, last_part(str_c(&own)));
+    }
+    str_free(&own);
+    return rc;
+}
+
 /* The first file of n_more + 1, with its shards. */
 static int open_first(struct gguf_set *s, const char *path, int n_more, struct err *e)
 {
@@ -127,14 +195,10 @@ static int open_first(struct gguf_set *s, const char *path, int n_more, struct e
     int rc = open_file(path, &g, e);
     if (rc) return rc;
     rc = split_count(g, &count, &there, e);
+    if (rc == 0 && count > 1) rc = refuse_joined(g, count, e);
     const bool counted = count > 1 || n_more == 0; /* in a list a name alone does not tell */
     if (rc == 0 && counted && shard_name_parse(path, &name) && name.n > 1) return open_shards(s, g, &name, n_more, e);
-    if (rc == 0 && count > 1)
-        rc = err_set(e, ERR_MODEL,
-                     "%s: split.count says it is one of %" PRIu64
-                     " shards, but it is not named PREFIX-00001-of-%05" PRIu64
-                     ".gguf: the others are found by their names; give it its own again",
-                     path, count, count);
+    if (rc == 0 && count > 1) rc = refuse_name(g, count, e);
     if (rc == 0) rc = room_for(s, 1 + n_more, e);
     if (rc)
         gguf_close(g);

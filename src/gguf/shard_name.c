@@ -2,10 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <dirent.h>
 #include <errno.h>
 #include <unistd.h>
 
-enum { MAX_DIGITS = 6, MAX_PIECES = 1000 };
+enum { MAX_DIGITS = 6 };
 
 static bool is_digit(char c)
 {
@@ -32,7 +33,7 @@ static bool is_before(const char *start, const char **end, const char *text)
     return true;
 }
 
-static const char *file_name(const char *path)
+const char *last_part(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -40,7 +41,7 @@ static const char *file_name(const char *path)
 
 bool shard_name_parse(const char *path, struct shard_name *s)
 {
-    const char *start = file_name(path), *end = path + strlen(path);
+    const char *start = last_part(path), *end = path + strlen(path);
     *s = (struct shard_name){.path = path};
     if (!is_before(start, &end, ".gguf")) return false;
     s->n_width = number_before(start, &end, &s->n);
@@ -51,8 +52,7 @@ bool shard_name_parse(const char *path, struct shard_name *s)
     return s->width && end > start && end[-1] == '-' && s->no >= 1 && s->no <= s->n;
 }
 
-/* What cannot be looked at is taken to be there: opening it tells why. */
-static bool is_there(const char *path)
+bool part_is_there(const char *path)
 {
     return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
@@ -63,43 +63,51 @@ bool shard_name_sibling(const struct shard_name *s, int no, struct str *path)
     for (int k = 0; k <= 3; k++) {
         str_clear(path);
         str_printf(path, "%.*s%0*d%s", s->stem, s->path, widths[k % 3], no, s->from_end);
-        if (k < 3 && is_there(str_c(path))) return true;
+        if (k < 3 && part_is_there(str_c(path))) return true;
     }
     return false;
 }
 
-/* The last piece: "of" tells, or the files that are there. */
-static int last_piece(const char *path, int stem, int no, const char *of)
+/* ---- names that were changed */
+
+bool shard_name_own(const char *path, struct str *own)
 {
-    struct str s = {0};
-    int last = *of ? atoi(of + 2) : no;
-    for (bool there = !*of; there && last < MAX_PIECES; last += there) {
-        str_clear(&s);
-        str_printf(&s, "%.*s.part%d", stem, path, last + 1);
-        there = is_there(str_c(&s));
+    const char *name = last_part(path), *of = NULL, *end;
+    for (const char *p = name; (p = strstr(p, "-of-")); p++) of = p;
+    if (!of || of == name || !is_digit(of[-1]) || !is_digit(of[4])) return false;
+    for (end = of + 4; is_digit(*end); end++) {
     }
-    str_free(&s);
-    return last;
+    str_add(own, path, (size_t)(end - path));
+    str_puts(own, ".gguf");
+    return true;
 }
 
-bool piece_name_parse(const char *path, char number[8], struct str *command)
+bool shard_name_stray(const struct shard_name *s, int no, struct str *path)
 {
-    const char *name = file_name(path), *at = strstr(name, ".part"), *of;
-    if (!at) return false;
-    const int stem = (int)(at - name);
-    at += 5;
-    for (of = at; is_digit(*of); of++) {
+    struct str own = {0}, folder = {0};
+    const struct dirent *entry = NULL;
+    const char *name = last_part(s->path);
+    str_printf(&own, "%.*s%0*d%s", s->stem - (int)(name - s->path), name, s->width, no, s->from_end);
+    str_add(&folder, s->path, (size_t)(name - s->path));
+    DIR *d = opendir(folder.n ? str_c(&folder) : ".");
+    const size_t begin = own.n - strlen(".gguf");
+    while (d && (entry = readdir(d)) && (strncmp(entry->d_name, own.p, begin) || !strcmp(entry->d_name, own.p))) {
     }
-    const int digits = (int)(of - at);
-    if (digits > MAX_DIGITS || (*of && (strncmp(of, "of", 2) != 0 || !is_digit(of[2])))) return false;
-    snprintf(number, 8, "%.*s", digits, at);
-    const int no = atoi(number), last = last_piece(path, (int)(name - path) + stem, no, of);
-    const bool has_end = stem > 5 && strncmp(name + stem - 5, ".gguf", 5) == 0;
-    /* A pattern sorts 10 before 2. */
-    if (last >= 10 && digits && *at != '0')
-        str_printf(command, "cat %.*s.part{1..%d}%s", stem, name, last, of);
-    else
-        str_printf(command, "cat %.*s.part*", stem, name);
-    str_printf(command, " > %.*s%s", stem, name, has_end ? "" : ".gguf");
-    return true;
+    if (entry) str_printf(path, "%s%s", str_c(&folder), entry->d_name);
+    if (d) closedir(d);
+    str_free(&own);
+    str_free(&folder);
+    return entry != NULL;
+}
+
+bool name_is_unfinished(const char *path)
+{
+    static const char *const ends[] = {".part",       ".partial", ".crdownload", ".download", ".opdownload",
+                                       ".incomplete", ".aria2",   ".!qB",        ".tmp"};
+    const size_t n = strlen(path);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t m = strlen(ends[i]);
+        if (n > m && strcmp(path + n - m, ends[i]) == 0) return true;
+    }
+    return false;
 }

@@ -1,5 +1,4 @@
-/* Names of files that are parts of something: shards of a split set, "PREFIX-00002-of-00005.gguf", and raw pieces of
- * one file, "NAME.gguf.part2of3" (spec dialects 2.1). */
+/* Names of the shards of a split set, "PREFIX-00002-of-00005.gguf" (spec dialects 2.1). */
 #ifndef GGUF_SHARD_NAME_H
 #define GGUF_SHARD_NAME_H
 #include <stdbool.h>
@@ -19,8 +18,18 @@ bool shard_name_parse(const char *path, struct shard_name *s);
  * count, whichever is there. False, with the first of them: none is. */
 bool shard_name_sibling(const struct shard_name *s, int no, struct str *path);
 
-/* For the path of a raw piece: its number ("" if it has none) and a shell command that joins all pieces. False: it is
- * none. */
-bool piece_name_parse(const char *path, char number[8], struct str *command);
+/* A name that was changed behind its numbers, as browsers and copying do, "m-00002-of-00003 (1).gguf": what it should
+ * be. False: it holds no numbers of a shard. */
+bool shard_name_own(const char *path, struct str *own);
+/* Path of a file in the same folder that has the name of shard no up to its numbers, and not behind them. */
+bool shard_name_stray(const struct shard_name *s, int no, struct str *path);
+
+/* True of names that downloads have until they are finished. */
+bool name_is_unfinished(const char *path);
+
+/* The name behind folders. */
+const char *last_part(const char *path);
+/* What cannot be looked at is taken to be there: opening it tells why. */
+bool part_is_there(const char *path);
 
 #endif

@@ -146,34 +146,70 @@ static void write_text(const char *path, const char *text)
     fclose(f);
 }
 
+/* Writes the pieces, a list with blanks between, names behind the stem; what is said of the first. */
+static void piece_says(const char *pieces, const char *says)
+{
+    char stem[TEMP_PATH + 16], path[256], first[256] = "";
+    new_stem(stem);
+    for (const char *p = pieces; *p; p += strspn(p, " ")) {
+        const int n = (int)strcspn(p, " ");
+        snprintf(path, sizeof path, "%s%.*s", stem, n, p);
+        write_text(path, "any bytes\1 of a model, 24 at least");
+        if (!*first) snprintf(first, sizeof first, "%s", path);
+        p += n;
+    }
+    refused(first, says);
+}
+
+/* How a file was cut is seen by the names beside it: the line that joins the pieces, or those that are missing. */
 static void test_raw_pieces(void **state)
 {
-    char stem[TEMP_PATH + 16], path[256];
-    const struct {
-        const char *end, *says;
-    } pieces[] = {
-        {".gguf.part2of3", "is piece 2 of a cut file; join them first: cat model.gguf.part* > model.gguf"},
-        {".gguf.part", "is a piece of a cut file; join them first: cat model.gguf.part* > model.gguf"},
-        {".part7", "is piece 7 of a cut file; join them first: cat model.part* > model.gguf"},
-        {".gguf.part2of12", "cat model.gguf.part{1..12}of12 > model.gguf"},
-        {".gguf.part02of12", "cat model.gguf.part* > model.gguf"},
+#define JOIN "of a file that was cut; join them, in their folder: cat "
+    static const struct {
+        const char *pieces, *says;
+    } cases[] = {
+        {".gguf.part2of3 .gguf.part1of3 .gguf.part3of3",
+         "model.gguf.part2of3 is piece 2 of 3 " JOIN "model.gguf.part1of3 model.gguf.part2of3 model.gguf.part3of3 > "
+         "model.gguf"},
+        {".gguf.part2of3", "is piece 2 of 3 of a file that was cut; model.gguf.part1of3 is missing, and so is 1 other: "
+                           "get them into the same folder, and join all: cat model.gguf.part1of3 "},
+        {".part2 .part1", "is piece 2 of 2 " JOIN "model.part1 model.part2 > model.gguf"},
+        {".part7 .part8 .part9 .part10 .part11", "model.part1 is missing, and so are 5 others: get them into the same "
+                                                 "folder, and join all: cat model.part{1..11} > model.gguf"},
+        {".gguf.part02of12", "cat model.gguf.part[0-9][0-9]of12 > model.gguf"},
+        {".gguf.aa .gguf.ab .gguf.ac",
+         "model.gguf.aa is piece 1 of 3 " JOIN "model.gguf.aa model.gguf.ab model.gguf.ac > model.gguf"},
+        {".gguf.ab .gguf.aa", "model.gguf.ab is piece 2 of 2 " JOIN "model.gguf.aa model.gguf.ab > model.gguf"},
+        {".gguf.ac .gguf.aa .gguf.ad", "is piece 3 of a file that was cut; model.gguf.ab is missing: get it into the "
+                                       "same folder, and join all: cat model.gguf.aa model.gguf.ab model.gguf.ac "
+                                       "model.gguf.ad > model.gguf"},
+        {".gguf.aa", "is piece 1 of a file that was cut; no other piece is beside it: get the others, from "
+                     "model.gguf.ab on, into the same folder, and join all: cat model.gguf.[a-z][a-z] > model.gguf"},
+        {".ggufaa .ggufab", "cat model.ggufaa model.ggufab > model.gguf"},
+        {".gguf-split-b .gguf-split-a", "is piece 2 of 2 " JOIN "model.gguf-split-a model.gguf-split-b > model.gguf"},
+        {".gguf.001 .gguf.002", "is piece 1 of 2 " JOIN "model.gguf.001 model.gguf.002 > model.gguf"},
+        {".gguf.01 .gguf.00", "is piece 2 of 2 " JOIN "model.gguf.00 model.gguf.01 > model.gguf"},
+        {".7z.002 .7z.001", "is piece 2 of 2 " JOIN "model.7z.001 model.7z.002 > model.7z"},
+        {".gguf.aa .gguf.ab .gguf.ac .gguf.ad .gguf.ae .gguf.af .gguf.ag",
+         "is piece 1 of 7 " JOIN "model.gguf.[a-z][a-z] > model.gguf"},
+        {"(1)'s.gguf.aa (1)'s.gguf.ab",
+         "cat 'model(1)'\\''s.gguf.aa' 'model(1)'\\''s.gguf.ab' > 'model(1)'\\''s.gguf'"},
+        /* what is none */
+        {".particle", "not a GGUF file: it begins with bytes"},
+        {".gguf.gz", "not a GGUF file: it begins with bytes"},
+        {".gguf.1", "not a GGUF file: it begins with bytes"},
+        {".bin", "not a GGUF file: it begins with bytes"},
+        {".gguf.part", "(a download that is not finished, as its name says)"},
+        {".gguf.crdownload", "(a download that is not finished, as its name says)"},
     };
+    char stem[TEMP_PATH + 16], path[256];
+    for (size_t i = 0; i < COUNT(cases); i++) piece_says(cases[i].pieces, cases[i].says);
     new_stem(stem);
-    for (size_t i = 0; i < COUNT(pieces); i++) {
-        snprintf(path, sizeof path, "%s%s", stem, pieces[i].end);
-        write_text(path, "second half");
-        refused(path, pieces[i].says);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%.*sxa%c", (int)(strlen(stem) - 5), stem, 'a' + i);
+        write_text(path, "any bytes\1 of a model, 24 at least");
     }
-    /* No count in the name: the files tell. */
-    for (int i = 8; i <= 11; i++) {
-        snprintf(path, sizeof path, "%s.part%d", stem, i);
-        write_text(path, "more");
-    }
-    snprintf(path, sizeof path, "%s.part7", stem);
-    refused(path, "cat model.part{1..11} > model.gguf");
-    snprintf(path, sizeof path, "%s.particle", stem);
-    write_text(path, "a text of more than 24 bytes");
-    refused(path, "not a GGUF file");
+    refused(path, "is piece 2 of 2 " JOIN "xaa xab > model.gguf");
 }
 
 /* ---- every way to cut */
@@ -292,10 +328,13 @@ static const struct {
     struct form_edit edit;
     const char *says;
 } wrongs[] = {
-    {2, {EDIT_U32, "split.count", 4}, "shard 2 says it is 2 of 4"},
+    {2,
+     {EDIT_U32, "split.count", 4},
+     "shard 2 says it is 2 of 4, its name says 2 of 3: it is from another set, or was renamed; get shard 2 of this "
+     "set"},
     {2, {EDIT_U32, "split.no", 2}, "shard 2 says it is 3 of 3"},
     {3, {EDIT_U32, "split.count", 1}, "shard 3 says it is 3 of 1"},
-    {2, {EDIT_U32, "split.count", 0}, "shard 2 says it is 2 of 0 (split.no from 0, split.count); its name says 2 of 3"},
+    {2, {EDIT_U32, "split.count", 0}, "shard 2 says it is 2 of 0, its name says 2 of 3"},
     {1, {EDIT_U32, "split.count", 65536}, "split.count = 65536 is not supported (only 0 to 65535)"},
     {2, {EDIT_U32, "split.no", 65535}, "split.no = 65535 is not supported (only 0 to 65534)"},
     {1, {EDIT_I32S, "split.count", 1, 3}, "key split.count is an array"},
@@ -405,7 +444,71 @@ static void test_other_name(void **state)
     split_path(path, stem, &form, 1, 3);
     says(two, 2, "split.count says it is one of 3 shards; give one shard alone");
     assert_int_equal(rename(path, stem), 0);
-    refused(stem, "split.count says it is one of 3 shards, but it is not named PREFIX-00001-of-00003.gguf");
+    refused(stem,
+            "split.count says it is shard 1 of 3, but it is not named so, and the others are found by their names: "
+            "give all of them the names that they were published under, such as \"model-00001-of-00003.gguf\"");
+}
+
+/* What browsers make of a name: the right one is told, for the file that is given and for one that is missing. */
+static void test_changed_name(void **state)
+{
+    static const struct {
+        const char *end, *alone, *missed;
+    } ends[] = {
+        {" (1).gguf",
+         "a shard of 3, whose name was changed, and the others are found by it: rename it to "
+         "\"model-00002-of-00003.gguf\"",
+         "shard 2 of 3 is missing, and \"model-00002-of-00003 (1).gguf\" lies there: rename that to "
+         "\"model-00002-of-00003.gguf\""},
+        {".gguf.1", "rename it to \"model-00002-of-00003.gguf\"",
+         "\"model-00002-of-00003.gguf.1\" lies there: rename that to \"model-00002-of-00003.gguf\""},
+        {".gguf.crdownload", "rename it to \"model-00002-of-00003.gguf\"",
+         "shard 2 of 3 is missing; the download of model-00002-of-00003.gguf.crdownload is not finished: continue it"},
+    };
+    const struct split_form form = {.n = 3};
+    char stem[TEMP_PATH + 16], path[256], changed[300], first[256];
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        new_stem(stem);
+        cut(stem, &form);
+        split_path(path, stem, &form, 2, 3);
+        snprintf(changed, sizeof changed, "%.*s%s", (int)strlen(path) - 5, path, ends[i].end);
+        assert_int_equal(rename(path, changed), 0);
+        refused(changed, ends[i].alone);
+        refused(split_path(first, stem, &form, 1, 3), ends[i].missed);
+    }
+    assert_int_equal(link(changed, path), 0);
+    refused(changed, "a copy of a shard of 3; give the one with the right name: \"model-00002-of-00003.gguf\"");
+}
+
+/* cat makes no model of shards, whatever the file is called. */
+static void test_joined_shards(void **state)
+{
+    const struct split_form form = {.n = 3};
+    char stem[TEMP_PATH + 16], path[256], whole[2][256], says_so[300];
+    struct stat first;
+    new_stem(stem);
+    cut(stem, &form);
+    snprintf(whole[0], sizeof whole[0], "%s.gguf", stem);
+    snprintf(whole[1], sizeof whole[1], "%s_joined-00001-of-00003.gguf", stem);
+    assert_int_equal(stat(split_path(path, stem, &form, 1, 3), &first), 0);
+    snprintf(says_so, sizeof says_so,
+             "shards of a split model were joined with cat: behind the tensors of the first, at byte %llu, another "
+             "GGUF header stands; shards cannot be joined so: get all 3 as files of their own and give any of them, or "
+             "join those with llama.cpp's gguf-split --merge",
+             (unsigned long long)first.st_size);
+    for (int k = 0; k < 2; k++) {
+        FILE *to = fopen(whole[k], "wb");
+        assert_non_null(to);
+        for (int i = 1; i <= 3; i++) {
+            int c;
+            FILE *from = fopen(split_path(path, stem, &form, i, 3), "rb");
+            assert_non_null(from);
+            while ((c = getc(from)) != EOF) putc(c, to);
+            fclose(from);
+        }
+        assert_int_equal(fclose(to), 0);
+        refused(whole[k], says_so);
+    }
 }
 
 /* A sibling's own fault names that file. */
@@ -511,11 +614,12 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_part),         cmocka_unit_test(test_names),     cmocka_unit_test(test_raw_pieces),
-        cmocka_unit_test(test_every_cut),    cmocka_unit_test(test_thousands), cmocka_unit_test(test_metadata),
-        cmocka_unit_test(test_wrong_shards), cmocka_unit_test(test_two_rungs), cmocka_unit_test(test_duplicate),
-        cmocka_unit_test(test_missing),      cmocka_unit_test(test_same_file), cmocka_unit_test(test_other_name),
-        cmocka_unit_test(test_broken_shard), cmocka_unit_test(test_pair),      cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_part),         cmocka_unit_test(test_names),         cmocka_unit_test(test_raw_pieces),
+        cmocka_unit_test(test_every_cut),    cmocka_unit_test(test_thousands),     cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_wrong_shards), cmocka_unit_test(test_two_rungs),     cmocka_unit_test(test_duplicate),
+        cmocka_unit_test(test_missing),      cmocka_unit_test(test_same_file),     cmocka_unit_test(test_other_name),
+        cmocka_unit_test(test_changed_name), cmocka_unit_test(test_joined_shards), cmocka_unit_test(test_broken_shard),
+        cmocka_unit_test(test_pair),         cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

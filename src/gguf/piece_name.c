@@ -1,0 +1,224 @@
+#include "gguf/piece_name.h"
+#include <stdlib.h>
+#include <string.h>
+#include "gguf/shard_name.h"
+
+enum { MAX_DIGITS = 6, MAX_PIECES = 1000, NAMED = 6 };
+
+struct piece {
+    const char *path;
+    int folder, stem; /* bytes of path before the name, and before the number */
+    int letters;      /* that the number is written in; 0: digits */
+    int width;        /* of digits; 1: no zeros in front */
+    int first, no;
+    int of;           /* pieces as the name says; 0: it does not */
+    const char *tail; /* behind the number */
+};
+
+static int count(const char *p, char from, char to)
+{
+    int n = 0;
+    while (p[n] >= from && p[n] <= to) n++;
+    return n;
+}
+
+static int letters_value(const char *p, int n)
+{
+    int v = 0;
+    for (int i = 0; i < n; i++) v = 26 * v + (p[i] - 'a');
+    return v;
+}
+
+static void put_number(struct str *s, const struct piece *p, int i)
+{
+    char text[8] = "";
+    for (int k = p->letters - 1, v = i; k >= 0; k--, v /= 26) text[k] = (char)('a' + v % 26);
+    if (p->letters)
+        str_puts(s, text);
+    else
+        str_printf(s, "%0*d", p->width, i);
+    str_puts(s, p->tail);
+}
+
+/* from: the folder's end, for the name alone, or 0. */
+static void put_piece(struct str *s, const struct piece *p, int from, int i)
+{
+    str_add(s, p->path + from, (size_t)(p->stem - from));
+    put_number(s, p, i);
+}
+
+static bool is_there(const struct piece *p, int i)
+{
+    struct str path = {0};
+    put_piece(&path, p, 0, i);
+    const bool there = part_is_there(str_c(&path));
+    str_free(&path);
+    return there;
+}
+
+/* ---- what names are pieces */
+
+static void take_digits(struct piece *p, const char *at, int n)
+{
+    p->stem = (int)(at - p->path);
+    p->no = atoi(at);
+    p->width = *at == '0' ? n : 1;
+    p->tail = at + n;
+}
+
+static bool parse_part(struct piece *p, const char *name)
+{
+    const char *at = strstr(name, ".part");
+    const int n = at ? count(at + 5, '0', '9') : 0;
+    if (!n || n > MAX_DIGITS) return false;
+    take_digits(p, at + 5, n);
+    if (!*p->tail) return true;
+    const int more = strncmp(p->tail, "of", 2) == 0 ? count(p->tail + 2, '0', '9') : 0;
+    p->of = more && more <= MAX_DIGITS ? atoi(p->tail + 2) : 0;
+    return more && !p->tail[2 + more];
+}
+
+/* What stands behind ".gguf" and perhaps a mark: two letters, one behind "split-", or digits. */
+static bool parse_ending(struct piece *p, const char *name)
+{
+    const char *gguf = strstr(name, ".gguf"), *dot = strrchr(name, '.');
+    const char *at = gguf ? gguf + 5 : name[0] == 'x' ? name + 1 : "";
+    if (gguf && *at && strchr(".-_", *at)) at++;
+    const bool split = strncmp(at, "split-", 6) == 0;
+    if (split) at += 6;
+    const int letters = count(at, 'a', 'z'), want = split ? 1 : 2;
+    if (letters == want && !at[want]) {
+        p->stem = (int)(at - p->path);
+        p->letters = want;
+        p->no = letters_value(at, want);
+        p->tail = at + want;
+        return true;
+    }
+    if (!gguf) at = dot ? dot + 1 : "";
+    const int digits = count(at, '0', '9');
+    if (digits < (gguf ? 2 : 3) || digits > 4 || at[digits]) return false;
+    take_digits(p, at, digits);
+    p->width = digits;
+    return true;
+}
+
+/* Other words have two letters too: a first piece begins with "a", or lies beside. */
+static bool parse(struct piece *p, const char *path)
+{
+    const char *name = last_part(path);
+    *p = (struct piece){.path = path, .folder = (int)(name - path)};
+    if (!parse_part(p, name) && !parse_ending(p, name)) return false;
+    p->first = p->letters || p->no == 0 || is_there(p, 0) ? 0 : 1;
+    return !p->letters || p->no < 26 || is_there(p, 0);
+}
+
+/* ---- the command */
+
+/* In quotes, where a shell would take it for something else. */
+static void put_word(struct str *s, const char *p, size_t n)
+{
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+=:@%,-";
+    bool plain = n > 0 && *p != '-';
+    for (size_t i = 0; i < n && plain; i++) plain = memchr(safe, p[i], sizeof safe - 1) != NULL;
+    if (plain) {
+        str_add(s, p, n);
+        return;
+    }
+    str_puts(s, *p == '-' ? "./'" : "'");
+    for (size_t i = 0; i < n; i++) p[i] == '\'' ? str_puts(s, "'\\''") : str_add(s, p + i, 1);
+    str_puts(s, "'");
+}
+
+/* All pieces up to last: their names, or a pattern that sorts as they do. */
+static void put_pieces(struct str *s, const struct piece *p, int last)
+{
+    const int n = p->letters ? p->letters : p->width;
+    const bool named = last - p->first < NAMED;
+    for (int i = p->first; named && i <= last; i++) {
+        struct str name = {0};
+        put_piece(&name, p, p->folder, i);
+        str_puts(s, " ");
+        put_word(s, str_c(&name), name.n);
+        str_free(&name);
+    }
+    if (named) return;
+    str_puts(s, " ");
+    put_word(s, p->path + p->folder, (size_t)(p->stem - p->folder));
+    if (n == 1 && !p->letters) str_printf(s, "{%d..%d}", p->first, last);
+    for (int i = 0; i < n && (n > 1 || p->letters); i++) str_puts(s, p->letters ? "[a-z]" : "[0-9]");
+    str_puts(s, p->tail);
+}
+
+static bool ends(const char *p, int n, const char *with)
+{
+    const int m = (int)strlen(with);
+    return n >= m && memcmp(p + n - m, with, (size_t)m) == 0;
+}
+
+/* The name before the cut. */
+static void put_whole(struct str *s, const struct piece *p)
+{
+    static const char *const marks[] = {"split-", "part", ".", "-", "_"};
+    static const char *const complete[] = {".gguf", ".7z", ".zip", ".tar", ".gz", ".xz", ".zst"};
+    const char *name = p->path + p->folder;
+    struct str whole = {0};
+    int n = p->stem - p->folder;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (ends(name, n, marks[i])) n -= (int)strlen(marks[i]);
+    bool is_complete = false;
+    for (size_t i = 0; i < sizeof complete / sizeof *complete; i++) is_complete |= ends(name, n, complete[i]);
+    if (n == 1 && *name == 'x')
+        str_puts(&whole, "model");
+    else
+        str_add(&whole, name, (size_t)n);
+    if (!is_complete) str_puts(&whole, ".gguf");
+    put_word(s, str_c(&whole), whole.n);
+    str_free(&whole);
+}
+
+/* ---- the sentence */
+
+/* How many of the pieces up to *last are missing, and the first of them. Pieces behind the last that is there are not
+ * known of, unless the name counts them. */
+static int missing(const struct piece *p, int *last, int *which)
+{
+    int most = p->letters == 1 ? 26 : p->letters ? 26 * 26 : MAX_PIECES, n = 0;
+    *last = p->of ? p->first + p->of - 1 : p->no;
+    for (int i = *last + 1; !p->of && i < most; i++)
+        if (is_there(p, i)) *last = i;
+    if (*last >= MAX_PIECES) *last = MAX_PIECES;
+    for (int i = *last; i >= p->first; i--)
+        if (!is_there(p, i)) n++, *which = i;
+    return n;
+}
+
+bool piece_name_tell(const char *path, struct str *what)
+{
+    struct piece p;
+    int last, which = 0;
+    if (!parse(&p, path)) return false;
+    const int n = missing(&p, &last, &which);
+    const bool alone = !n && last == p.first && !p.of;
+    str_printf(what, "is piece %d ", p.no - p.first + 1);
+    if (p.of || (!n && !alone)) str_printf(what, "of %d ", last - p.first + 1);
+    str_puts(what, "of a file that was cut");
+    if (alone) {
+        str_puts(what, "; no other piece is beside it: get the others, from ");
+        put_piece(what, &p, p.folder, p.no + 1);
+        str_puts(what, " on, into the same folder, and join all: cat");
+    } else if (n) {
+        str_puts(what, "; ");
+        put_piece(what, &p, p.folder, which);
+        if (n == 1)
+            str_puts(what, " is missing: get it into the same folder, and join all: cat");
+        else
+            str_printf(what, " is missing, and so %s %d other%s: get them into the same folder, and join all: cat",
+                       n == 2 ? "is" : "are", n - 1, n == 2 ? "" : "s");
+    } else {
+        str_printf(what, "; join them%s: cat", p.folder ? ", in their folder" : "");
+    }
+    put_pieces(what, &p, alone ? p.first + NAMED : last);
+    str_puts(what, " > ");
+    put_whole(what, &p);
+    return true;
+}
