@@ -115,6 +115,40 @@ static double gib(uint64_t bytes)
     return (double)bytes / (1 << 30);
 }
 
+/* The largest half, quarter ... of the context that fits; 0: not even a small one. */
+static int context_that_fits(const struct check *c)
+{
+    struct ds4_memory_plan p = c->plan;
+    for (int ctx = c->plan.ctx / 2; ctx >= 512; ctx /= 2) {
+        ds4_engine_plan_for(c->engine, ctx, &p);
+        if (p.total <= c->plan.available) return ctx;
+    }
+    return 0;
+}
+
+static void refuse_memory(struct check *c)
+{
+    const struct ds4_memory_plan *p = &c->plan;
+    const uint64_t weights = p->weights + p->weights_own;
+    struct str what = {0};
+    const int ctx = context_that_fits(c);
+    if (ctx)
+        str_printf(&what, "the context of %d tokens is too large: --ctx %d would fit", p->ctx, ctx);
+    else if (2 * weights > p->total)
+        str_printf(&what,
+                   "the weights take %.2f GiB, too much for any --ctx: a smaller quantisation would help, or "
+                   "--page-weights, with which the weights are read from disk again and again",
+                   gib(weights));
+    else
+        str_printf(&what,
+                   "it is neither the weights, which take %.2f GiB, nor the context, but what computing needs: close "
+                   "other programs, or give a larger --memory",
+                   gib(weights));
+    err_set(&c->why_not, ERR_MEMORY, "this machine has too little memory: %.2f GiB are needed, %.2f available; %s",
+            gib(p->total), gib(p->available), str_c(&what));
+    str_free(&what);
+}
+
 static void look_at_machine(struct check *c, struct pool *p)
 {
     struct sysinfo s;
@@ -124,10 +158,7 @@ static void look_at_machine(struct check *c, struct pool *p)
     measure_memory(p, measure_probe_bytes(&s), &c->memory, NULL);
     if (check_fits(c)) return;
     if (measure_disk(p, c->options->paths[0], &d, NULL) == 0) c->disk = d.bytes_per_s;
-    err_set(&c->why_not, ERR_MEMORY,
-            "this machine has too little memory: %.2f GiB are needed, %.2f available; a smaller quantisation or a "
-            "smaller --ctx would help, or --page-weights, with which the weights are read from disk again and again",
-            gib(c->plan.total), gib(c->plan.available));
+    refuse_memory(c);
 }
 
 bool check_file(const struct check_options *o)

@@ -32,15 +32,23 @@ static const char *file_name(const struct gguf_set *s, int i)
     return slash ? slash + 1 : path;
 }
 
+static const char *part_of(const struct check *c)
+{
+    if (!c->part) return "";
+    return gguf_set_kv_find(c->part, "split.count") ? " (only this shard was looked at)"
+                                                    : " (only this file was looked at)";
+}
+
 static void file_lines(const struct check *c)
 {
     const int n = gguf_set_n_files(c->files);
     struct str names = {0};
     for (int i = 0; i < n && i < SHOWN_FILES; i++) str_printf(&names, "%s%s", i ? ", " : "", file_name(c->files, i));
     if (n > SHOWN_FILES) str_printf(&names, ", ... %s", file_name(c->files, n - 1));
-    line("files", "%d %s%s, %" PRIu64 " tensors, %" PRIu64 " bytes: %s%s", n,
-         gguf_set_is_split(c->files) ? "shard" : "file", n == 1 ? "" : "s", gguf_set_n_tensors(c->files),
-         c->census.file_bytes, str_c(&names), c->part ? " (a part of what was to be looked at)" : "");
+    const uint64_t tensors = gguf_set_n_tensors(c->files);
+    line("files", "%d %s%s, %" PRIu64 " tensor%s, %" PRIu64 " bytes: %s%s", n,
+         gguf_set_is_split(c->files) ? "shard" : "file", n == 1 ? "" : "s", tensors, tensors == 1 ? "" : "s",
+         c->census.file_bytes, str_c(&names), part_of(c));
     str_free(&names);
 }
 
@@ -62,7 +70,11 @@ static void model_lines(const struct check *c)
 {
     const struct canonical *m = c->model;
     if (!canonical_is_known(m)) return;
-    line("model", "%s: %s, %d layers", canonical_name(m), canonical_title(m), canonical_n_layers(m));
+    const int layers = canonical_n_layers(m); /* none: a draft or a table */
+    if (layers)
+        line("model", "%s: %s, %d layer%s", canonical_name(m), canonical_title(m), layers, layers == 1 ? "" : "s");
+    else
+        line("model", "%s: %s", canonical_name(m), canonical_title(m));
     if (canonical_dialect(m)) line("dialect", "%s", canonical_dialect(m));
     notes_line(c, "renamed", NOTE_RENAMED);
     notes_line(c, "split", NOTE_SPLIT);
@@ -103,7 +115,8 @@ static void machine_lines(const struct check *c)
 {
     const struct ds4_memory_plan *p = &c->plan;
     const double active = (double)p->active;
-    if (!c->engine && c->files)
+    const bool known = c->model && canonical_is_known(c->model) && canonical_n_layers(c->model) > 0;
+    if (!c->engine && known)
         line("memory",
              "%.2f GiB of weights, %.2f available; what else is needed is not known of a model that cannot "
              "be opened",
@@ -119,6 +132,41 @@ static void machine_lines(const struct check *c)
              c->disk * 1e-9);
 }
 
+/* ---- why not */
+
+static int n_problems(const struct check *c)
+{
+    int n = 0;
+    while (canonical_note(c->model, NOTE_PROBLEM, n, NULL)) n++;
+    return n;
+}
+
+/* Where the last line tells the first problem, behind it; else NULL. */
+static const char *told_last(const struct check *c)
+{
+    const char *first = c->model ? canonical_note(c->model, NOTE_PROBLEM, 0, NULL) : NULL;
+    const char *at = first ? strstr(c->why_not.msg, first) : NULL;
+    return at ? at + strlen(first) : NULL;
+}
+
+/* Behind the first problem: those that have lines of their own are left out. */
+static void last_line(const struct check *c)
+{
+    const char *rest = told_last(c), *text;
+    int more;
+    printf("will not run: ");
+    if (!rest) {
+        puts(c->why_not.msg);
+        return;
+    }
+    printf("%.*s", (int)(rest - c->why_not.msg), c->why_not.msg);
+    for (int i = 1; (text = canonical_note(c->model, NOTE_PROBLEM, i, NULL)); i++)
+        if (strncmp(rest, "; ", 2) == 0 && strncmp(rest + 2, text, strlen(text)) == 0) rest += 2 + strlen(text);
+    if (sscanf(rest, "; and %d more", &more) == 1) rest = strstr(rest, " more") + 5;
+    if (n_problems(c) > 1) printf("; and %d more (above)", n_problems(c) - 1);
+    puts(rest);
+}
+
 static void concern_lines(const struct check *c)
 {
     const char *text, *id;
@@ -127,14 +175,15 @@ static void concern_lines(const struct check *c)
         snprintf(name, sizeof name, "warning%s%s", *id ? " " : "", id);
         line(name, "%s", text);
     }
-    for (int i = 0; (text = canonical_note(c->model, NOTE_PROBLEM, i, NULL)); i++) line("problem", "%s", text);
+    if (!told_last(c) || n_problems(c) > 1)
+        for (int i = 0; (text = canonical_note(c->model, NOTE_PROBLEM, i, NULL)); i++) line("problem", "%s", text);
 }
 
 void check_print_text(const struct check *c)
 {
     if (c->files) file_lines(c);
     if (c->model) model_lines(c);
-    if (c->files) {
+    if (c->files && !c->part) {
         putchar('\n');
         file_census_print(&c->census);
         putchar('\n');
@@ -144,7 +193,7 @@ void check_print_text(const struct check *c)
     if (c->model) concern_lines(c);
     if (c->files) putchar('\n');
     if (c->why_not.code)
-        printf("will not run: %s\n", c->why_not.msg);
+        last_line(c);
     else if (c->scan.n_flaws)
         puts("will run, but the file is damaged (W8): answers that meet the damage stop" CANONICAL_DAMAGED_REMEDY);
     else

@@ -101,8 +101,10 @@ void file_census_print(const struct file_census *c)
     for (int i = 0; i < CENSUS_GROUPS; i++)
         if (c->group[i].n) print_sum(names[i], &c->group[i], c->all.bytes);
     print_sum("all", &c->all, c->all.bytes);
-    if (c->all.n_unknown) printf("(without %" PRIu64 " tensors of types whose size is not known)\n", c->all.n_unknown);
-    printf("\n%" PRIu64 " tensors, %" PRIu64 " bytes of weights, ", c->all.n, c->all.bytes);
+    if (c->all.n_unknown)
+        printf("(without %" PRIu64 " tensor%s of types whose size is not known)\n", c->all.n_unknown,
+               c->all.n_unknown == 1 ? "" : "s");
+    printf("\n%" PRIu64 " tensor%s, %" PRIu64 " bytes of weights, ", c->all.n, c->all.n == 1 ? "" : "s", c->all.bytes);
     if (c->n_files > 1) printf("%d files", c->n_files);
     printf("%s of %" PRIu64 " bytes\n", c->n_files > 1 ? "" : "file", c->file_bytes);
 }

@@ -128,7 +128,7 @@ static bool changes_computation(const struct gguf_kv *kv)
            dialect_contains(&kv->key, ".attn_res.");
 }
 
-enum { MOST_STRANGE = 10 }; /* keys that are named */
+enum { MOST_STRANGE = 10, MOST_IGNORED = 3 }; /* keys that are named */
 
 void dialect_note_keys(struct canonical *c)
 {
@@ -136,14 +136,16 @@ void dialect_note_keys(struct canonical *c)
     for (uint64_t i = 0; i < gguf_set_n_kv(c->set); i++) {
         const struct gguf_kv *kv = gguf_set_kv_at(c->set, i);
         if (is_asked_for(c, kv)) continue;
-        n += is_model_key(c, &kv->key);
+        if (is_model_key(c, &kv->key) && n++ < MOST_IGNORED)
+            dialect_note(c, NOTE_IGNORED, "key %.*s", (int)(kv->key.n < 100 ? kv->key.n : 100), kv->key.p);
         if (changes_computation(kv) && strange++ < MOST_STRANGE)
             dialect_warn(c, "", "key %.*s is not understood and has no effect",
                          (int)(kv->key.n < 100 ? kv->key.n : 100), kv->key.p);
     }
     if (strange > MOST_STRANGE)
         dialect_warn(c, "", "%d more keys are not understood and have no effect", strange - MOST_STRANGE);
-    if (n) dialect_note(c, NOTE_IGNORED, "%d key%s", n, n == 1 ? "" : "s");
+    if (n > MOST_IGNORED)
+        dialect_note(c, NOTE_IGNORED, "%d more key%s", n - MOST_IGNORED, n == MOST_IGNORED + 1 ? "" : "s");
 }
 
 /* ---- the report */

@@ -55,6 +55,7 @@ static int set_up(void **state)
     snprintf(base, sizeof base, "%s/base.gguf", folder);
     snprintf(qwen, sizeof qwen, "%s/qwen.gguf", folder);
     snprintf(file, sizeof file, "%s/file.gguf", folder);
+    setenv("BASE", base, 1);
     return synth_deepseek4(base, &s, &e) || synth_qwen38_write(qwen, &q, &e);
 }
 
@@ -254,9 +255,9 @@ static const struct broken {
 } broken[] = {
     {"a download that was cut off",
      {{CUT, .at = PART_END, .v = (uint64_t)-1000}},
-     "FOLDER/file.gguf: header says 756480 bytes, file has 755480: the download is incomplete: continue it, or get it "
-     "again (tensor "
-     "\"blk.3.ffn_down_shexp.weight\", bytes 752128 to 756479, is the first that is not whole)"},
+     "FOLDER/file.gguf: header says 756480 bytes, file has 755480: the download is incomplete: continue it; if that "
+     "changes nothing, get it again (tensor \"blk.3.ffn_down_shexp.weight\", bytes 752128 to 756479, is the first that "
+     "is not whole)"},
     {"another family",
      {{KEY_TEXT, "general.architecture", .text = "glm5next"}},
      "FOLDER/file.gguf is a GLM 5.3 Flash model, which this version does not run; it runs DeepSeek V4 and Qwen3.8 "
@@ -351,12 +352,11 @@ static void all_problems(void **state)
     int n = 0;
     shell_expect(CHECK "FOLDER 2>&1", 1, "cannot open");
     forge_write(base, file, many, COUNT(many));
-    refused("deepseek4.rope.dimension_count is missing and cannot be derived for this shape", &said);
+    refused("deepseek4.rope.dimension_count is missing and cannot be derived for this shape; and 4 more (above)",
+            &said);
     for (size_t i = 0; i < COUNT(told); i++) has(&said, told[i]);
     forge_write(base, file, holes, 2);
-    refused("blk.2.attn_norm.weight is missing; blk.2.attn_q_a.weight is missing; blk.2.attn_q_a_norm.weight is "
-            "missing; and 6 more",
-            &said);
+    refused("blk.2.attn_norm.weight is missing; and 8 more (above)", &said);
     for (const char *p = str_c(&said); (p = strstr(p, "\nproblem         blk.2.attn_")); p++) n++;
     assert_int_equal(n, 9);
     str_free(&said);
@@ -382,11 +382,25 @@ static void not_models(void **state)
                "will not run: FOLDER/lfs.gguf: not a GGUF file: it is Git LFS's note of where the file is: fetch the "
                "file itself (git lfs pull)",
                &said);
-    write_text("big.gguf.part2of3", "any bytes of the middle of a file");
-    snprintf(file, sizeof file, "%s/big.gguf.part2of3", folder);
-    check_ends(CHECK, file, 1,
-               "will not run: FOLDER/big.gguf.part2of3 is piece 2 of a cut file; join them first: cat big.gguf.part* "
-               "> big.gguf",
+    write_text("answer.gguf", "Entry not found");
+    snprintf(file, sizeof file, "%s/answer.gguf", folder);
+    check_ends(
+        CHECK, file, 1,
+        "will not run: FOLDER/answer.gguf: not a GGUF file: it is a server's message: 'Entry not found': look at "
+        "the address (repository, branch and file name) and download again",
+        &said);
+    assert_null(strstr(str_c(&said), "memory"));
+    write_text("big.gguf.ab", "any bytes\1 of the middle of a file");
+    snprintf(file, sizeof file, "%s/big.gguf.ab", folder);
+    check_ends(
+        CHECK, file, 1,
+        "will not run: FOLDER/big.gguf.ab is piece 2 of a file that was cut; big.gguf.aa is missing: get it into "
+        "the same folder, and join all: cat big.gguf.aa big.gguf.ab > big.gguf",
+        &said);
+    write_text("big.gguf.aa", "the beginning");
+    check_ends(DS4 "--check-file ", file, 1,
+               "will not run: FOLDER/big.gguf.ab is piece 2 of 2 of a file that was cut; join them, in their folder: "
+               "cat big.gguf.aa big.gguf.ab > big.gguf",
                &said);
     snprintf(stem, sizeof stem, "%s/set", folder);
     if (split_write(base, stem, &form, &n, &e)) fail_msg("%s", e.msg);
@@ -394,7 +408,9 @@ static void not_models(void **state)
     check_ends(CHECK, split_path(path, stem, &form, 1, n), 1,
                "will not run: FOLDER/set-00002-of-00003.gguf: shard 2 of 3 is missing; get it into the same folder",
                &said);
-    has(&said, "files           1 file, ");
+    has(&said, "set-00001-of-00003.gguf (only this shard was looked at)\n");
+    assert_null(strstr(str_c(&said), "memory"));
+    assert_null(strstr(str_c(&said), "group "));
     assert_int_equal(link(split_path(path, stem, &form, 3, n), split_path(other, stem, &form, 2, n)), 0);
     check_ends(CHECK, split_path(path, stem, &form, 1, n), 1,
                "will not run: FOLDER/set-00003-of-00003.gguf: shards 2 and 3 are the same file "
@@ -404,15 +420,48 @@ static void not_models(void **state)
     str_free(&said);
 }
 
-static void too_large(void **state)
+/* A problem that the last line tells has no line of its own; keys that are ignored are named, up to three. */
+static void in_short(void **state)
+{
+    static const struct forge_edit edits[] = {
+        {T_DROP, "blk.2.attn_q_b"}, {KEY_FILL, .text = "deepseek4.odd", .n = 5}, {FORGE_END}};
+    struct str said = {0};
+    forge_write(base, file, edits, 3);
+    refused("blk.2.attn_q_b.weight is missing", &said);
+    assert_null(strstr(str_c(&said), "\nproblem"));
+    forge_write(base, file, edits + 1, 2);
+    check_ends(CHECK, file, 0, "will run", &said);
+    has(&said, "\nignored         key deepseek4.");
+    has(&said, ", key deepseek4.odd1, 3 more keys\n");
+    str_free(&said);
+}
+
+static void does_not_fit(const char *options, const char *why)
 {
     struct str said = {0}, line = {0};
-    str_printf(&line, DS4 "--memory 0.01 --check-file %s", base);
+    str_printf(&line, DS4 "%s --check-file %s", options, base);
     assert_int_equal(shell_run(str_c(&line), &said), 1);
     has(&said, ": this does not fit\n");
     has(&said, "\nwill not run: this machine has too little memory: ");
+    has(&said, why);
     str_free(&said);
     str_free(&line);
+}
+
+/* What is too much is told: the context, with one that fits, or what stays in memory with any. */
+static void too_large(void **state)
+{
+    struct str said = {0};
+    char options[60];
+    does_not_fit("--memory 0.01",
+                 "; it is neither the weights, which take 0.00 GiB, nor the context, but what computing needs");
+    assert_int_equal(shell_run(DS4 "--json --ctx 1048576 --check-file $BASE", &said), 0);
+    json_t *j = json_loads(str_c(&said), 0, NULL);
+    const json_int_t needed = json_integer_value(json_object_get(json_object_get(j, "memory"), "needed"));
+    snprintf(options, sizeof options, "--ctx 1048576 --memory %.5f", 0.85 * (double)needed / (1 << 30));
+    does_not_fit(options, " available; the context of 1048576 tokens is too large: --ctx ");
+    json_decref(j);
+    str_free(&said);
 }
 
 static void wrong_use(void **state)
@@ -429,7 +478,7 @@ int main(void)
         cmocka_unit_test(good_file),    cmocka_unit_test(other_form),   cmocka_unit_test(any_shard),
         cmocka_unit_test(as_json),      cmocka_unit_test(precision),    cmocka_unit_test(oddities),
         cmocka_unit_test(broken_files), cmocka_unit_test(all_problems), cmocka_unit_test(not_models),
-        cmocka_unit_test(too_large),    cmocka_unit_test(wrong_use),
+        cmocka_unit_test(in_short),     cmocka_unit_test(too_large),    cmocka_unit_test(wrong_use),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

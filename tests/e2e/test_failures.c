@@ -47,7 +47,9 @@ static int group_set_up(void **state)
     const int rc =
         shell_run("set -e; cd $FOLDER; mkdir out empty_folder; : >empty; mkfifo pipe; printf 'hi there' >prompt;"
                   "sed s/deepseek4/llamallam/ $MODEL >other_family; truncate -s 2G huge; echo 0 >exists; head -c 700 "
-                  "$OLDPWD/README.md >text",
+                  "$OLDPWD/README.md >text; printf '\\1\\2\\3\\4 and more than a header has' >bytes; cp bytes "
+                  "m.gguf.aa; cp bytes "
+                  "m.gguf.ab; printf 'Entry not found' >answer; truncate -s 4096 zeros; head -c 1000000 $MODEL >begun",
                   &said);
     assert_int_equal(rc, 0);
     shell_expect("$DS4 --raw -p 'A fox' --temp 0 -n 3 --session $FOLDER/session 2>&1", 0, "saved");
@@ -127,7 +129,13 @@ static void what_is_no_model(void **state)
         {"/dev/null", 1, "/dev/null: not a regular file"},
         {"/dev/stdin <$FOLDER", 1, "not a regular file"},
         {"$FOLDER/empty", 1, "empty: the file is empty"},
-        {"README.md", 1, "README.md: not a GGUF file"},
+        {"README.md", 1, "README.md: not a GGUF file: it is a text that begins with '"},
+        {"$FOLDER/bytes", 1, "bytes: not a GGUF file: it begins with bytes 01 02 03 04, not \"GGUF\""},
+        {"$FOLDER/answer", 1, "answer: not a GGUF file: it is a server's message: 'Entry not found'"},
+        {"$FOLDER/zeros", 1, "zeros: not a GGUF file: it begins with zeros"},
+        {"$FOLDER/begun", 1,
+         ": the download is incomplete: continue it; if that changes nothing, get it again (tensor"},
+        {"$FOLDER/m.gguf.ab", 1, "m.gguf.ab is piece 2 of 2 of a file that was cut; join them, in their folder: cat "},
         {"src/serve/page/index.html", 1, "index.html: not a GGUF file: it is a web page"},
         {"README.md/model", 1, "cannot open: Not a directory"},
         {"$LONG", 1, "cannot open: File name too long"},
