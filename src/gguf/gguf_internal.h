@@ -24,6 +24,7 @@ struct gguf_shown gguf_show(const char *p, uint64_t n);
 /* What a file without GGUF's magic is, and what to do, where its first bytes tell: a clause that begins with "it". */
 enum { GGUF_WHAT_ELSE = 320 };
 bool gguf_what_else(const uint8_t *data, uint64_t n, char what[GGUF_WHAT_ELSE]);
+/* True if all n bytes are zero. */
 bool gguf_zeros(const uint8_t *p, uint64_t n);
 
 /* The part of a file that tensors lie in; bytes: up to the end of the file, which may be too few. */

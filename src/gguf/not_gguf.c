@@ -137,7 +137,7 @@ bool gguf_what_else(const uint8_t *data, uint64_t n, char what[GGUF_WHAT_ELSE])
 {
     char line[SHOWN + 4];
     uint64_t text = 0;
-    if (memcmp(data, "GGUF", n < 4 ? (size_t)n : 4) == 0) return false;
+    if (n == 0 || memcmp(data, "GGUF", n < 4 ? (size_t)n : 4) == 0) return false;
     while (text < n && text < 64 && memchr(" \t\r\n", data[text], 4)) text++;
     if (is_torch_archive(data, n)) return snprintf(what, GGUF_WHAT_ELSE, "it is %s", TORCH) > 0;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
