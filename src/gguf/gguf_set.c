@@ -163,15 +163,16 @@ static int refuse_name(const struct gguf *g, uint64_t count, struct err *e)
     const char *path = gguf_path(g), *name = last_part(path);
     int rc = split_number(g, "split.no", MOST_SHARDS - 1, &no, &there, e);
     if (rc) return rc;
-    no += there;
+    no = there ? no + 1 : 1;
     if (!shard_name_own(path, &own)) {
         const size_t n = strlen(name), cut = n > 5 && strcmp(name + n - 5, ".gguf") == 0 ? 5 : 0;
         str_printf(&own, "%.*s-%05" PRIu64 "-of-%05" PRIu64 ".gguf", (int)(n - cut), name, no, count);
-        rc = err_set(e, ERR_MODEL,
-                     "%s: split.count says it is shard %" PRIu64 " of %" PRIu64
-                     ", but it is not named so, and the others are found by their names: give all of them the names "
-                     "that they were published under, such as \"%s\"",
-                     path, no, count, str_c(&own));
+        rc = err_set(
+            e, ERR_MODEL,
+            "%s: split.count says it is one of %" PRIu64
+            " shards, but it is not named so, and the others are found by their names: give all of them the names "
+            "that they were published under, such as \"%s\"",
+            path, count, str_c(&own));
     } else if (part_is_there(str_c(&own))) {
         rc = err_set(e, ERR_MODEL, "%s: a copy of a shard of %" PRIu64 "; give the one with the right name: \"%s\"",
                      path, count, last_part(str_c(&own)));

@@ -445,7 +445,7 @@ static void test_other_name(void **state)
     says(two, 2, "split.count says it is one of 3 shards; give one shard alone");
     assert_int_equal(rename(path, stem), 0);
     refused(stem,
-            "split.count says it is shard 1 of 3, but it is not named so, and the others are found by their names: "
+            "split.count says it is one of 3 shards, but it is not named so, and the others are found by their names: "
             "give all of them the names that they were published under, such as \"model-00001-of-00003.gguf\"");
 }
 
