@@ -14,6 +14,15 @@
 
 /* A thread's buffer stays in its cache; a batch ends with a word about progress. */
 enum { PIECE_BYTES = 4 << 20, READ_BYTES = 256 << 10, BATCH = 32 };
+/* Zeros are looked for in steps. A piece has room for three long runs besides those at its ends. */
+enum { STEP = 4 << 10, LONG_RUN = 1 << 20, MOST_RUNS = 5 };
+
+/* Zero bytes of a file, through one tensor or several. */
+struct zero_run {
+    uint64_t at, end;
+    const struct gguf_tensor *first, *last;
+    bool whole; /* all of a tensor that cannot be zero lies in it */
+};
 
 struct piece {
     const struct gguf_tensor *t;
@@ -21,6 +30,8 @@ struct piece {
     int64_t unsound;   /* the first, or -1 */
     uint64_t error_at; /* where reading failed, with error */
     int error;         /* errno; -1: the file ended */
+    int n_runs;        /* of zeros: those that are long, or begin or end with the piece */
+    struct zero_run run[MOST_RUNS];
 };
 
 struct scan {
@@ -29,6 +40,7 @@ struct scan {
     uint8_t **buffer; /* [threads] */
     struct piece piece[BATCH];
     int n;
+    struct zero_run run; /* the last one, which may go on */
 };
 
 static bool is_scanned(const struct gguf_tensor *t)
@@ -48,6 +60,111 @@ static int read_all(int fd, uint8_t *to, uint64_t n, uint64_t *at)
     return 0;
 }
 
+/* ---- zeros */
+
+static bool is_zero(const uint8_t *p, uint64_t n)
+{
+    return p[0] == 0 && memcmp(p, p + 1, (size_t)n - 1) == 0;
+}
+
+static uint64_t piece_begin(const struct piece *p)
+{
+    return p->t->offset + (uint64_t)p->block * quant_type(p->t->type)->block_bytes;
+}
+
+static uint64_t piece_end(const struct piece *p)
+{
+    return piece_begin(p) + (uint64_t)p->n * quant_type(p->t->type)->block_bytes;
+}
+
+/* A run that has ended is dropped if it is short and not at the piece's begin. */
+static void end_run(struct piece *p)
+{
+    if (p->n_runs == 0) return;
+    const struct zero_run *r = &p->run[p->n_runs - 1];
+    if (r->end - r->at < LONG_RUN && r->at != piece_begin(p)) p->n_runs--;
+}
+
+/* n bytes of the file from `at` on, which follow on those before. */
+static void find_zeros(struct piece *p, const uint8_t *data, uint64_t at, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i += STEP) {
+        const uint64_t part = n - i < STEP ? n - i : STEP;
+        struct zero_run *r = p->n_runs ? &p->run[p->n_runs - 1] : NULL;
+        if (!is_zero(data + i, part)) continue;
+        if (r && r->end == at + i) {
+            r->end += part;
+            continue;
+        }
+        end_run(p);
+        if (p->n_runs == MOST_RUNS) continue;
+        p->run[p->n_runs++] = (struct zero_run){at + i, at + i + part, p->t, p->t, false};
+    }
+}
+
+static bool begins(const struct gguf_str *name, const char *text)
+{
+    return name->n >= strlen(text) && memcmp(name->p, text, strlen(text)) == 0;
+}
+
+static bool cannot_be_zero(const struct gguf_tensor *t)
+{
+    static const char norm[] = "norm.weight";
+    const size_t n = strlen(norm);
+    return quant_type(t->type)->block > 1 || (t->name.n >= n && memcmp(t->name.p + t->name.n - n, norm, n) == 0);
+}
+
+static bool is_near(uint64_t a, uint64_t b)
+{
+    return a - b < STEP || b - a < STEP;
+}
+
+/* Whole matrices of several, or the last rows of a vocabulary. */
+static bool is_meant(const struct zero_run *r)
+{
+    const struct gguf_tensor *t = r->first;
+    const uint64_t end = t->offset + t->bytes;
+    if (t != r->last || r->whole) return false;
+    if (t->ne[2] > 1) {
+        const uint64_t matrix = t->bytes / t->ne[2], from = (r->at - t->offset + matrix / 2) / matrix,
+                       to = (r->end - t->offset + matrix / 2) / matrix;
+        return to > from && to - from < t->ne[2] && is_near(r->at, t->offset + from * matrix) &&
+               is_near(r->end, t->offset + to * matrix);
+    }
+    const bool vocabulary = begins(&t->name, "token_embd.") || begins(&t->name, "output.");
+    return vocabulary && is_near(r->end, end) && r->end - r->at < t->bytes / 64;
+}
+
+/* Counts the run that has ended. */
+static void count_run(struct scan *s, int file, struct gguf_zeros *out)
+{
+    const struct zero_run *r = &s->run;
+    if (r->first && (r->whole || r->end - r->at >= LONG_RUN) && !is_meant(r)) {
+        if (out->places++ == 0) out->file = file, out->at = r->at, out->tensor = r->first;
+        out->bytes += r->end - r->at;
+    }
+    s->run = (struct zero_run){0};
+}
+
+/* The padding between two tensors is zero too. */
+static void add_runs(struct scan *s, int file, const struct piece *p, struct gguf_zeros *out)
+{
+    for (int i = 0; i < p->n_runs; i++) {
+        const struct zero_run *r = &p->run[i];
+        const bool follows = s->run.first && r->at == piece_begin(p) &&
+                             r->at - s->run.end < (s->run.last == p->t ? 1 : STEP) &&
+                             (s->run.last == p->t || s->run.end == s->run.last->offset + s->run.last->bytes);
+        if (!follows) count_run(s, file, out);
+        if (!follows) s->run = *r;
+        s->run.end = r->end, s->run.last = p->t;
+    }
+    const uint64_t end = p->t->offset + p->t->bytes;
+    if (piece_end(p) == end && s->run.first && s->run.at <= p->t->offset && s->run.end == end && cannot_be_zero(p->t))
+        s->run.whole = true;
+}
+
+/* ---- pieces */
+
 static void scan_piece(void *arg, int task, int thread)
 {
     struct scan *s = arg;
@@ -60,9 +177,11 @@ static void scan_piece(void *arg, int task, int thread)
         const int64_t n = p->n - i < most ? p->n - i : most;
         p->error = read_all(s->fd, s->buffer[thread], (uint64_t)n * bytes, &at);
         p->error_at = at;
+        if (!p->error) find_zeros(p, s->buffer[thread], at - (uint64_t)n * bytes, (uint64_t)n * bytes);
         const int64_t bad = p->error ? -1 : quant_first_unsound(p->t->type, s->buffer[thread], n);
         if (bad >= 0) p->unsound = p->block + i + bad;
     }
+    if (p->n_runs && p->run[p->n_runs - 1].end != at) end_run(p);
 }
 
 /* The first flaw of a tensor counts. */
@@ -103,6 +222,7 @@ static int run_batch(struct scan *s, struct pool *pool, int file, const struct t
         const struct piece *p = &s->piece[i];
         if (p->error) return refuse_read(s, p, e);
         bytes += (uint64_t)p->n * quant_type(p->t->type)->block_bytes;
+        add_runs(s, file, p, &out->zeros);
         rc = note_flaw(out, file, p, e);
     }
     out->bytes += bytes;
@@ -147,6 +267,7 @@ static int scan_file(struct scan *s, struct pool *pool, int file, const struct t
     for (uint64_t i = 0; i < n && rc == 0; i++)
         if (is_scanned(order[i])) rc = scan_tensor(s, order[i], pool, file, tell, out, e);
     if (rc == 0) rc = run_batch(s, pool, file, tell, out, e);
+    count_run(s, file, &out->zeros);
     if (s->fd >= 0) close(s->fd);
     mem_free(order);
     return rc;

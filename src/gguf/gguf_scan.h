@@ -1,5 +1,6 @@
 /* Reads all tensors of a file set once, as fast as the disk gives them, and looks at every scale and plain number
- * (quant/quant_sound.h). */
+ * (quant/quant_sound.h), and for zeros where weights should be: what a download that was not finished leaves in a file
+ * that was made at its full size. */
 #ifndef GGUF_SCAN_H
 #define GGUF_SCAN_H
 #include "base/pool.h"
@@ -12,10 +13,22 @@ struct gguf_flaw {
     int64_t row; /* the first */
 };
 
+/* Zero bytes in places: runs of 1 MiB or more, through whatever tensors they go, and whole tensors that no model has so
+ * (of a block type, or the gains of a norm). Not counted are whole matrices of a tensor of several (experts that were
+ * cut away) and the last rows of a vocabulary (padding). */
+struct gguf_zeros {
+    uint64_t bytes; /* in all places; a run is measured in steps of 4 KiB. 0: there is none */
+    int places;
+    int file; /* the first place: file of the set, byte of the file, and the tensor there */
+    uint64_t at;
+    const struct gguf_tensor *tensor;
+};
+
 struct gguf_scan {
     uint64_t bytes;          /* that were read */
     struct gguf_flaw *flaws; /* owned: gguf_scan_free; in the order of the files */
     int n_flaws;
+    struct gguf_zeros zeros;
 };
 
 /* Bytes that a scan of the set reads: whole numbers, and types whose blocks are not known, are left out. */
