@@ -1,6 +1,7 @@
 /* The steps of a check. Each is taken as far as the file was understood, whatever the ones before it found; the first
  * reason not to run is the one that is told last. */
 #include "check_file.h"
+#include <inttypes.h>
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -15,22 +16,11 @@ static void no_log(void *arg, int level, const char *subject, const char *text)
 
 /* ---- files and model */
 
-/* What to get in place of a file whose model is known. */
-static void advise(struct check *c)
-{
-    if (c->why_not.code != ERR_MODEL || !c->model || !canonical_dialect(c->model)) return;
-    const struct err why = c->why_not;
-    err_clear(&c->why_not);
-    err_set(&c->why_not, why.code, "%s; get another file of %s, in %s", why.msg, canonical_title(c->model),
-            canonical_publishers(c->model));
-}
-
 static void open_model(struct check *c)
 {
     const struct check_options *o = c->options;
     const struct canonical_options co = {.look = true, .scanned = true, .refused_too = true};
     c->opens = canonical_open(o->paths, o->n_paths, &co, &c->model, &c->why_not) == 0;
-    advise(c);
     if (c->model)
         c->files = canonical_files(c->model);
     else if (gguf_set_open_part(o->paths[0], &c->part, NULL) == 0)
@@ -60,11 +50,32 @@ static void refuse_flaws(struct check *c)
     for (int i = 0; i < c->scan.n_flaws; i++) {
         const struct gguf_flaw *f = &c->scan.flaws[i];
         if (!check_is_vital(c, f)) continue;
-        err_set(&c->why_not, ERR_MODEL, "%s: %.*s holds NaN or Inf in row %lld: " CANONICAL_DAMAGED,
+        err_set(&c->why_not, ERR_MODEL,
+                "%s: %.*s holds NaN or Inf in row %lld: " CANONICAL_VITAL_DAMAGE CANONICAL_DAMAGE_REMEDY,
                 gguf_path(gguf_set_file(c->files, f->file)), (int)(f->tensor->name.n < 200 ? f->tensor->name.n : 200),
                 f->tensor->name.p, (long long)f->row);
         return;
     }
+}
+
+/* Zeros are told before what follows from them. */
+static void refuse_zeros(struct check *c)
+{
+    const struct gguf_zeros *z = &c->scan.zeros;
+    struct str text = {0};
+    if (!z->bytes) return;
+    check_zeros_text(c, &text);
+    err_set(&c->why_not, ERR_MODEL, "%s: %s", gguf_path(gguf_set_file(c->files, z->file)), str_c(&text));
+    str_free(&text);
+}
+
+void check_zeros_text(const struct check *c, struct str *out)
+{
+    const struct gguf_zeros *z = &c->scan.zeros;
+    str_printf(out, "%" PRIu64 " bytes of zeros ", z->bytes);
+    if (z->places > 1) str_printf(out, "in %d places, the first ", z->places);
+    str_printf(out, "from byte %" PRIu64 " on (%.*s): the download was not finished; continue it or get it again",
+               z->at, (int)(z->tensor->name.n < 200 ? z->tensor->name.n : 200), z->tensor->name.p);
 }
 
 static void scan_files(struct check *c, struct pool *p)
@@ -79,6 +90,7 @@ static void scan_files(struct check *c, struct pool *p)
     c->scan_s = clock_s() - start;
     c->scanned = rc == 0;
     if (rc) err_set(&c->why_not, rc, "%s", e.msg);
+    if (rc == 0) refuse_zeros(c);
     if (rc == 0) refuse_flaws(c);
 }
 

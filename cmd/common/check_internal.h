@@ -3,6 +3,7 @@
 #define CHECK_INTERNAL_H
 #include "check_file.h"
 #include "dialect/canonical.h"
+#include "base/str.h"
 #include "ds4.h"
 #include "file_census.h"
 #include "gguf/gguf_scan.h"
@@ -29,6 +30,9 @@ bool check_fits(const struct check *c);
 
 /* True if the flaw is in a tensor that every token goes through. */
 bool check_is_vital(const struct check *c, const struct gguf_flaw *f);
+
+/* Of a scan that found zeros: what they mean. */
+void check_zeros_text(const struct check *c, struct str *out);
 
 void check_print_text(const struct check *c);
 void check_print_json(const struct check *c);

@@ -46,10 +46,10 @@ static void notes_member(struct str *out, const struct check *c, const char *nam
 
 static void flaw(struct str *out, const struct check *c, const struct gguf_flaw *f)
 {
-    const char *remedy = check_is_vital(c, f) ? CANONICAL_DAMAGED : CANONICAL_DAMAGED_PART;
+    const char *meaning = check_is_vital(c, f) ? CANONICAL_VITAL_DAMAGE : CANONICAL_DAMAGE;
     str_puts(out, "{\"id\": \"W8\", \"tensor\": ");
     json_string(out, f->tensor->name.p, (size_t)f->tensor->name.n);
-    str_printf(out, ", \"row\": %" PRId64 ", \"text\": \"holds NaN or Inf: %s\"}", f->row, remedy);
+    str_printf(out, ", \"row\": %" PRId64 ", \"text\": \"holds NaN or Inf: %s\"}", f->row, meaning);
 }
 
 static void warnings_member(struct str *out, const struct check *c)
@@ -117,8 +117,10 @@ static void machine_members(struct str *out, const struct check *c)
 {
     const struct ds4_memory_plan *p = &c->plan;
     if (c->scanned)
-        str_printf(out, ",\n  \"scan\": {\"bytes\": %" PRIu64 ", \"seconds\": %.3f, \"damaged_tensors\": %d}",
-                   c->scan.bytes, c->scan_s, c->scan.n_flaws);
+        str_printf(out,
+                   ",\n  \"scan\": {\"bytes\": %" PRIu64
+                   ", \"seconds\": %.3f, \"damaged_tensors\": %d, \"zero_bytes\": %" PRIu64 "}",
+                   c->scan.bytes, c->scan_s, c->scan.n_flaws, c->scan.zeros.bytes);
     if (!c->engine && c->files)
         str_printf(out, ",\n  \"memory\": {\"weights\": %" PRIu64 ", \"available\": %" PRIu64 "}", c->census.all.bytes,
                    p->available);

@@ -92,7 +92,7 @@ static void flaw_line(const struct check *c, const struct gguf_flaw *f)
     const struct gguf_str *name = &f->tensor->name;
     const bool vital = check_is_vital(c, f);
     line(vital ? "problem" : "warning W8", "%.*s holds NaN or Inf in row %" PRId64 ": %s",
-         (int)(name->n < 200 ? name->n : 200), name->p, f->row, vital ? CANONICAL_DAMAGED : CANONICAL_DAMAGED_PART);
+         (int)(name->n < 200 ? name->n : 200), name->p, f->row, vital ? CANONICAL_VITAL_DAMAGE : CANONICAL_DAMAGE);
 }
 
 static void scan_lines(const struct check *c)
@@ -104,7 +104,14 @@ static void scan_lines(const struct check *c)
         return;
     }
     line("damage", "%s in the scales and plain numbers of %.3f GB; read in %.1f s, %.2f GB/s",
-         s->n_flaws ? "NaN or Inf" : "none: no NaN or Inf", gb, c->scan_s, c->scan_s > 0 ? gb / c->scan_s : 0);
+         s->zeros.bytes ? (s->n_flaws ? "zeros, and NaN or Inf" : "zeros")
+         : s->n_flaws   ? "NaN or Inf"
+                        : "none: no NaN or Inf",
+         gb, c->scan_s, c->scan_s > 0 ? gb / c->scan_s : 0);
+    struct str zeros = {0};
+    if (s->zeros.bytes) check_zeros_text(c, &zeros);
+    if (s->zeros.bytes && !strstr(c->why_not.msg, str_c(&zeros))) line("problem", "%s", str_c(&zeros));
+    str_free(&zeros);
     for (int i = 0; i < s->n_flaws && i < SHOWN_FLAWS; i++) flaw_line(c, &s->flaws[i]);
     if (s->n_flaws > SHOWN_FLAWS) line("warning W8", "%d more tensors hold NaN or Inf", s->n_flaws - SHOWN_FLAWS);
 }
@@ -195,7 +202,7 @@ void check_print_text(const struct check *c)
     if (c->why_not.code)
         last_line(c);
     else if (c->scan.n_flaws)
-        puts("will run, but the file is damaged (W8): answers that meet the damage stop" CANONICAL_DAMAGED_REMEDY);
+        puts("will run, but the file is damaged (W8): answers that meet the damage stop" CANONICAL_DAMAGE_REMEDY);
     else
         puts("will run");
 }

@@ -50,14 +50,24 @@ static int list_bound(struct canonical *c, struct err *e)
     return 0;
 }
 
+static void count_others(const struct canonical *c, struct err *e)
+{
+    const int n = (int)c->notes[NOTE_PROBLEM].n - 1;
+    const struct err first = *e;
+    if (n < 1) return;
+    err_clear(e);
+    err_set(e, first.code, "%s; and %d more", first.msg, n);
+}
+
 /* What follows from names and parameters. Without the parameters there are no shapes. */
 static int bind(struct canonical *c, const struct canonical_options *opt, struct err *e)
 {
     int rc = c->refused.code ? 0 : dialect_refused(c, c->family->validate(c, opt, e), e);
     const bool shaped = !c->refused.code;
     if (rc == 0) rc = dialect_refused(c, dialect_check_vocabulary(c, e), e);
+    const bool alone = c->refused.code != 0; /* told of one thing, where dialect_bind tells of three */
     if (rc == 0 && shaped) rc = dialect_bind(c, e);
-    if (!shaped) dialect_note_missing(c);
+    if (!shaped && !c->partial) dialect_note_missing(c);
     if (rc && !c->refused.code) c->refused = *e;
     if (rc && !c->thorough) return rc;
     dialect_note_keys(c);
@@ -66,6 +76,7 @@ static int bind(struct canonical *c, const struct canonical_options *opt, struct
     dialect_warn_precision(c);
     dialect_warn_shards(c);
     *e = c->refused;
+    if (alone && !c->partial) count_others(c, e);
     return e->code ? e->code : list_bound(c, e);
 }
 
@@ -107,6 +118,7 @@ int canonical_open(const char *const *paths, int n_paths, const struct canonical
     c->n_files = gguf_set_n_files(set);
     rc = list_files(c, &why);
     if (rc == 0) rc = build(c, opt ? opt : &none, &why);
+    if (rc) dialect_add_advice(c, &why);
     rc = canonical_refusal(c, rc, &why);
     if (rc == 0 || (opt && opt->refused_too))
         *out = c;
@@ -176,11 +188,6 @@ bool canonical_is_known(const struct canonical *c)
 const char *canonical_title(const struct canonical *c)
 {
     return c->published ? c->published->name : c->family->name;
-}
-
-const char *canonical_publishers(const struct canonical *c)
-{
-    return c->family->publishers;
 }
 
 enum canonical_family canonical_family(const struct canonical *c)

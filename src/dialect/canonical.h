@@ -45,8 +45,6 @@ void canonical_close(struct canonical *c);
 bool canonical_is_known(const struct canonical *c);
 enum canonical_family canonical_family(const struct canonical *c);
 const char *canonical_title(const struct canonical *c); /* "DeepSeek V4 Flash", or the family's name */
-/* Forms of the family's files that run, and who publishes them: to be named where this one does not. */
-const char *canonical_publishers(const struct canonical *c);
 const char *
 canonical_dialect(const struct canonical *c);          /* "ds4", "llama.cpp", ...; NULL: refused before it was clear */
 const char *canonical_name(const struct canonical *c); /* general.name, or the file name */
@@ -132,9 +130,9 @@ int canonical_n_renamed(const struct canonical *c);
 const struct gguf_set *canonical_files(const struct canonical *c);
 /* What follows from a NaN or Inf in weights, and what to do: of a vital tensor, which the model is refused for, and of
  * another, which is warned about. */
-#define CANONICAL_DAMAGED_REMEDY "; get it again, or another publisher's if it comes out the same"
-#define CANONICAL_DAMAGED        "every token goes through it: the file is damaged" CANONICAL_DAMAGED_REMEDY
-#define CANONICAL_DAMAGED_PART   "the file is damaged, and an answer that meets this stops" CANONICAL_DAMAGED_REMEDY
+#define CANONICAL_DAMAGE_REMEDY "; get it again, or another publisher's if it comes out the same"
+#define CANONICAL_VITAL_DAMAGE  "the file is damaged, and every token goes through this"
+#define CANONICAL_DAMAGE        "the file is damaged, and an answer that meets this stops"
 /* True if every token goes through the tensor of the files. False: it may never be met (a routed expert, a row that is
  * looked up), or the model does not use the tensor. */
 bool canonical_is_vital(const struct canonical *c, const struct gguf_tensor *t);

@@ -14,7 +14,10 @@ static int read_one(struct canonical *c, const struct array_row *row, struct arr
     if (!a->kv && (row->optional || row->sum_of)) return 0;
     if (!a->kv)
         return err_set(e, ERR_MODEL, "%s.%s is missing and cannot be derived%s", c->family->short_name, row->name,
-                       dialect_table_advice(c));
+                       dialect_lacks_table(c)
+                           ? ", and so is the n-gram table: both are published in a file of its own; "
+                             "get that from the same place and give it second: -m MODEL -m TABLE"
+                           : "");
     if (a->kv->type != GGUF_ARRAY || a->kv->elem == GGUF_STRING || a->kv->count < 1 || a->kv->count > MOST_ENTRIES)
         return err_set(e, ERR_MODEL, "%.*s is %s of %llu; an array of 1 to %d numbers is needed", (int)a->kv->key.n,
                        a->kv->key.p, gguf_kind(a->kv, kind), (unsigned long long)a->kv->count, MOST_ENTRIES);

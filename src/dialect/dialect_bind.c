@@ -22,6 +22,12 @@ struct problems {
     } foreign[MOST_FOREIGN]; /* tensors by number of a type that is not ggml's */
 };
 
+/* Of the problem that comes next. */
+static void advise(struct problems *p, enum dialect_advice advice)
+{
+    if (p->c && p->n == 0) dialect_advise(p->c, advice);
+}
+
 __attribute__((format(printf, 2, 3))) static void problem(struct problems *p, const char *fmt, ...)
 {
     struct str text = {0};
@@ -55,16 +61,21 @@ static void foreign(struct problems *p, const struct source *s)
     p->foreign[i].n++;
 }
 
-/* One problem of all tensors of a number. */
+/* A line for the tensors of a number; one problem of all of them. */
 static void tell_foreign(const struct canonical *c, struct problems *p)
 {
+    int others = -1;
+    for (int i = 0; i < p->n_foreign; i++) others += p->foreign[i].n;
     for (int i = 0; i < p->n_foreign; i++) {
-        char fork[FORK_TEXT], others[40] = "";
-        const int n = p->foreign[i].n - 1;
+        char fork[FORK_TEXT], more[80] = "";
+        const char *name = p->foreign[i].first->name;
         dialect_fork(c, p->foreign[i].first, fork);
-        if (n > 0) snprintf(others, sizeof others, ", and so %s %d more", n > 1 ? "have" : "has", n);
-        problem(p, "%s has %s%s; use a file with types of GGUF's own list, such as Q8_0, Q4_K or Q2_K",
-                p->foreign[i].first->name, fork, others);
+        if (i > 0 && p->c) dialect_note(p->c, NOTE_PROBLEM, "%s has %s (%d tensors)", name, fork, p->foreign[i].n);
+        if (i > 0) continue;
+        if (others > 0)
+            snprintf(more, sizeof more, ", and %d more tensor%s such a type", others, others > 1 ? "s have" : " has");
+        advise(p, ADVICE_TYPES);
+        problem(p, "%s has %s%s", name, fork, more);
     }
     p->n_foreign = 0;
 }
@@ -78,8 +89,7 @@ static bool type_is_usable(const struct source *s, const struct tensor_row *row,
     else if ((row->flags & TENSOR_IDS) && type != QT_I32 && type != QT_I64)
         problem(p, "%s has type %s; expert ids are I32 or I64", s->name, q->name);
     else if (!(row->flags & TENSOR_IDS) && (!q->decode || (type == QT_I32 && !(row->flags & TENSOR_TABLE))))
-        problem(p, "%s has type %s, which this version cannot compute with; use a file with Q8_0, Q4_K or Q2_K",
-                s->name, q->name);
+        advise(p, ADVICE_TYPES), problem(p, "%s has type %s, which this version cannot compute with", s->name, q->name);
     else
         return true;
     return false;
@@ -138,8 +148,11 @@ static void check_ids(const struct canonical *c, const struct source *s, struct 
         for (int64_t k = 0; k < s->view.ne[0]; k++) {
             const int64_t id = id_at(s, r, k);
             if (id >= 0 && id < E) continue;
-            problem(p, "%s: hash routing names expert %lld of %lld: pruned file without a new table", s->name,
-                    (long long)id, (long long)E);
+            advise(p, ADVICE_CONVERSION);
+            problem(p,
+                    "%s: hash routing names expert %lld of %lld: experts were cut away (pruned) and this table still "
+                    "sends words to them",
+                    s->name, (long long)id, (long long)E);
             return;
         }
     }
@@ -162,9 +175,12 @@ static void check_values(struct canonical *c, const struct source *s, const stru
     if (r < 0) return;
     if (!dialect_is_vital(c, row)) {
         if (p->n_unsound++ < 3)
-            dialect_warn(c, "W8", "%s holds NaN or Inf in row %lld: " CANONICAL_DAMAGED_PART, s->name, (long long)r);
+            dialect_warn(c, "W8", "%s holds NaN or Inf in row %lld: " CANONICAL_DAMAGE CANONICAL_DAMAGE_REMEDY, s->name,
+                         (long long)r);
     } else {
-        problem(p, "%s holds NaN or Inf in row %lld: " CANONICAL_DAMAGED, s->name, (long long)r);
+        advise(p, ADVICE_SAID);
+        problem(p, "%s holds NaN or Inf in row %lld: " CANONICAL_VITAL_DAMAGE CANONICAL_DAMAGE_REMEDY, s->name,
+                (long long)r);
     }
 }
 
@@ -268,6 +284,15 @@ static void missing(int layer, struct problems *p)
     p->gap[1] = layer;
 }
 
+static void tell_table(const char *name, const char *also, struct problems *p)
+{
+    advise(p, ADVICE_SAID);
+    problem(p,
+            "%s%s is missing: this is the n-gram table, which is published in a file of its own; get that from the "
+            "same place and give it second: -m MODEL -m TABLE (to check them: --check-file MODEL --check-file TABLE)",
+            name, also);
+}
+
 /* One problem of all blocks that lack the row's tensor. */
 static void tell_missing(const struct tensor_row *row, struct problems *p)
 {
@@ -278,6 +303,11 @@ static void tell_missing(const struct tensor_row *row, struct problems *p)
     if (n < 0) return;
     dialect_name(name, row, p->gap[0]);
     dialect_also(&also, row, p->gap[0]);
+    if (row->flags & TENSOR_TABLE) {
+        tell_table(name, str_c(&also), p);
+        str_free(&also);
+        return;
+    }
     if (n > 0)
         snprintf(others, sizeof others, ", and so %s %d more block%s up to blk.%d",
                  n > 1 ? "are those of" : "is that of", n, n > 1 ? "s" : "", p->gap[1]);
@@ -367,6 +397,10 @@ static void check_data(struct canonical *c, struct problems *p)
         else if (s->bound && !c->scanned)
             check_values(c, s, row, is_small(row) && !c->look, p);
     }
+    struct err e = {0};
+    if (!c->family->look || !c->family->look(c, &e)) return;
+    advise(p, ADVICE_CONVERSION);
+    problem(p, "%s", e.msg);
 }
 
 /* Tensors of the draft behind the trunk; an incomplete one is left alone (spec 13.2 W12). */

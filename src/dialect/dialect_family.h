@@ -135,6 +135,8 @@ struct family_table {
     const char *router, *experts, *used; /* expert count per block (spec 6.4): tensor, keys */
     /* Relations between the resolved values. */
     int (*validate)(const struct canonical *c, const struct canonical_options *opt, struct err *e);
+    /* What values of small tensors show about their conversion, once all are bound: ERR_MODEL. NULL: nothing. */
+    int (*look)(const struct canonical *c, struct err *e);
 };
 
 extern const struct family_table dialect_deepseek4, dialect_qwen38;
@@ -146,6 +148,8 @@ extern const struct family_table dialect_deepseek4, dialect_qwen38;
 int64_t dialect_ne(const struct canonical *c, int layer, const char *stem, int i);
 /* True if the block has a tensor whose stem begins so. */
 bool dialect_has(const struct canonical *c, int layer, const char *stem_prefix);
+/* Values of a bound tensor of the file, before copies are made; false: no such tensor is bound. */
+bool dialect_values(const struct canonical *c, int layer, const char *stem, double *mean, double *largest);
 /* Refusal R10. key: as in the table; what: "N is not a multiple of M"-like half sentence of what is allowed. */
 int dialect_refuse_value(const struct canonical *c, struct err *e, const char *key, int64_t value, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));

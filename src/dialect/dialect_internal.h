@@ -38,6 +38,14 @@ struct array {
     uint64_t *v;
 };
 
+/* What is told behind the reason of a refusal: dialect_advice.c. */
+enum dialect_advice {
+    ADVICE_OTHER_FILE,
+    ADVICE_CONVERSION, /* another one, since the file is as it was made */
+    ADVICE_TYPES,      /* another one, since few programs read its types */
+    ADVICE_SAID        /* nothing: the reason says what to do */
+};
+
 struct canonical {
     const struct family_table *family;
     struct gguf_set *set;
@@ -48,6 +56,8 @@ struct canonical {
     bool look, headers_only, scanned; /* of the options */
     bool thorough;                    /* the load goes on behind what the model is refused for, */
     struct err refused;               /* which is the first of that */
+    enum dialect_advice advice;       /* that goes with the first */
+    bool partial;                     /* blocks are in another file: what else is missing may be there too */
     int n_layers;
     int n_draft;                             /* blocks behind the trunk that are bound */
     const struct published_shape *published; /* NULL: none has this width and length */
@@ -87,8 +97,15 @@ int dialect_refuse_draft(const struct canonical *c, struct err *e);
 /* True if the only tensor is the family's table. */
 bool dialect_is_table_alone(const struct canonical *c);
 int dialect_refuse_table(const struct canonical *c, struct err *e);
-/* What to add where something is missing that comes with the table; "" where the table is there. */
-const char *dialect_table_advice(const struct canonical *c);
+/* True if there should be a table and there is none. */
+bool dialect_lacks_table(const struct canonical *c);
+
+/* dialect_advice.c: how several files of one model are given. */
+#define DIALECT_GIVE_BOTH "give both: -m FIRST -m SECOND (to check them: --check-file FIRST --check-file SECOND)"
+/* For the refusal that comes next, if it is the first. */
+void dialect_advise(struct canonical *c, enum dialect_advice advice);
+/* Adds to the reason why the model is refused what to get instead. */
+void dialect_add_advice(const struct canonical *c, struct err *e);
 
 /* dialect_names.c */
 int dialect_map_names(struct canonical *c, struct err *e);

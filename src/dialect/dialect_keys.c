@@ -199,6 +199,21 @@ static bool counts_draft(const struct canonical *c, const struct key_row *row, d
            said == shown + (double)canonical_int(c, c->family->key_draft);
 }
 
+/* Blocks that the file says the model has, and more than a draft's are not there: a half of a model that is published
+ * in two files, say. What else is missing may be there too. */
+static int check_whole(struct canonical *c, const struct draft *d, struct err *e)
+{
+    if (!d->kv || !d->has_shown[0] || strcmp(d->row->name, c->family->key_layers) != 0) return 0;
+    const double said = d->said[0], shown = d->shown[0], draft = (double)canonical_int(c, c->family->key_draft);
+    if (said <= shown + (draft > 1 ? draft : 1)) return 0;
+    c->partial = true;
+    dialect_advise(c, ADVICE_SAID);
+    return err_set(e, ERR_MODEL,
+                   "blk.%.0f to blk.%.0f are missing: the model has %.0f blocks (%.*s), and this is a part of it; get "
+                   "the file with the others, too, and " DIALECT_GIVE_BOTH,
+                   shown, said - 1, said, (int)d->kv->key.n, d->kv->key.p);
+}
+
 /* A scalar for a quantity that differs by block stands for the largest. */
 static void warn_mismatch(struct canonical *c, const struct draft *d)
 {
@@ -229,6 +244,9 @@ static int fallback(const struct canonical *c, const struct key_row *row, double
     }
     *v = row->constant[0];
     if (row->rule == RULE_ANY || row->rule == RULE_DEFAULT || row->rule == RULE_QUIET) return 0;
+    /* The one cause, not what follows from it. */
+    if (row->derive && strcmp(row->from, "token_embd") == 0 && !dialect_find(c, -1, "token_embd"))
+        return err_set(e, ERR_MODEL, "token_embd.weight is missing");
     return err_set(e, ERR_MODEL, "%s.%s is missing and cannot be derived for this shape%s%s%s", c->family->short_name,
                    row->name, row->derive ? ": neither do tensors tell it (" : "", row->derive ? row->from : "",
                    row->derive ? ")" : "");
@@ -301,6 +319,7 @@ static int resolve(struct canonical *c, const struct key_row *row, struct value 
     v->kv = d.kv;
     v->v = values;
     if (rc == 0) rc = choose(c, &d, v, e);
+    if (rc == 0) rc = check_whole(c, &d, e);
     if (rc == 0 && d.kv && !(row->flags & KEY_WINS)) warn_mismatch(c, &d);
     if (rc == 0) note_origin(c, &d, v);
     mem_free(d.said);

@@ -1,17 +1,29 @@
 /* What is said about a model, item by item, until somebody asks for it. */
 #include <stdarg.h>
+#include <string.h>
 #include "base/mem.h"
 #include "dialect/dialect_internal.h"
+
+static bool has(const struct canonical *c, enum canonical_note kind, const char *text)
+{
+    for (uint64_t i = 0; i < c->notes[kind].n; i++)
+        if (strcmp(((struct note *)pile_at(&c->notes[kind], i))->text, text) == 0) return true;
+    return false;
+}
 
 __attribute__((format(printf, 4, 0))) static void add(struct canonical *c, enum canonical_note kind, const char *id,
                                                       const char *fmt, va_list ap)
 {
     struct str text = {0};
-    c->notes[kind].bytes = sizeof(struct note);
-    struct note *n = pile_add(&c->notes[kind]);
-    if (!n) return; /* a model that cannot be opened for want of memory will say so itself */
     str_vprintf(&text, fmt, ap);
     text_defuse(text.p, text.n);
+    c->notes[kind].bytes = sizeof(struct note);
+    /* What is missing may be found missing by several that need it. */
+    struct note *n = kind == NOTE_PROBLEM && has(c, kind, str_c(&text)) ? NULL : pile_add(&c->notes[kind]);
+    if (!n) { /* nor memory: a model that cannot be opened for want of it will say so itself */
+        str_free(&text);
+        return;
+    }
     *n = (struct note){mem_strdup(str_c(&text)), id};
     str_free(&text);
 }

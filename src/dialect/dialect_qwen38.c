@@ -432,6 +432,34 @@ static int validate(const struct canonical *c, const struct canonical_options *o
     return rc ? rc : check_memory(c, e);
 }
 
+/* ---- what a faulty conversion shows (spec dialects 4) */
+
+/* exp(A_log) and -exp(A_log) cannot be told apart by shape, but by sign (R14). */
+static int look_at_decays(const struct canonical *c, struct err *e)
+{
+    double mean, largest;
+    for (int l = 0; l < canonical_n_layers(c); l++)
+        if (recurrent(c, l) && dialect_values(c, l, "ssm_a", &mean, &largest) && largest >= 0)
+            return err_set(e, ERR_MODEL, "blk.%d.ssm_a holds positive values; expected -exp(A_log)", l);
+    return 0;
+}
+
+/* Gains are stored as 1 + w: those of a file that forgot it lie around 0 (R15). */
+static int look_at_gains(const struct canonical *c, struct err *e)
+{
+    double mean, largest;
+    if (!dialect_values(c, 0, "hc_attn_norm", &mean, &largest) || !(mean < 0.3)) return 0;
+    return err_set(e, ERR_MODEL,
+                   "norm weights of this file are not stored as 1+w: those of blk.0.hc_attn_norm.weight lie around "
+                   "0, where 1 is right");
+}
+
+static int look(const struct canonical *c, struct err *e)
+{
+    const int rc = look_at_gains(c, e);
+    return rc ? rc : look_at_decays(c, e);
+}
+
 const struct family_table dialect_qwen38 = {
     .id = CANONICAL_QWEN38,
     .name = "Qwen3.8 Flash Next",
@@ -454,4 +482,5 @@ const struct family_table dialect_qwen38 = {
     .experts = "expert_count",
     .used = "expert_used_count",
     .validate = validate,
+    .look = look,
 };

@@ -15,6 +15,25 @@ static const struct known {
     {"deepseek-v4", &dialect_deepseek4, NULL},
     {"deepseek-v4-flash", &dialect_deepseek4, NULL},
     {"deepseek41", NULL, "DeepSeek V4.1"},
+    {"deepseek2", NULL, "DeepSeek V2, V3 or R1 (or Kimi K2)"},
+    {"deepseek32", NULL, "DeepSeek V3.2"},
+    {"deepseek", NULL, "DeepSeek 1"},
+    {"llama", NULL, "Llama (or Mistral)"},
+    {"llama4", NULL, "Llama 4"},
+    {"mistral3", NULL, "Mistral 3"},
+    {"glm4", NULL, "GLM 4"},
+    {"glm4moe", NULL, "GLM 4.5, 4.6 or 4.7"},
+    {"gpt-oss", NULL, "gpt-oss"},
+    {"gemma3", NULL, "Gemma 3"},
+    {"minimax-m2", NULL, "MiniMax M2"},
+    {"phi3", NULL, "Phi 3 or 4"},
+    {"qwen2", NULL, "Qwen2 or Qwen2.5"},
+    {"qwen2moe", NULL, "Qwen2 MoE"},
+    {"qwen3", NULL, "Qwen3"},
+    {"qwen3moe", NULL, "Qwen3 MoE (30B-A3B, 235B-A22B, Coder)"},
+    {"qwen3next", NULL, "Qwen3-Next"},
+    {"qwen35", NULL, "Qwen3.5"},
+    {"qwen35moe", NULL, "Qwen3.5 MoE"},
     {"glm-dsa", NULL, "GLM 5"},
     {"glm5-next", NULL, "GLM 5.3 Flash"},
     {"glm5next", NULL, "GLM 5.3 Flash"},
@@ -51,11 +70,13 @@ static bool is_deepseek41(const struct canonical *c)
     return false;
 }
 
+#define RUN_INSTEAD                                                                                                    \
+    "it runs DeepSeek V4 and Qwen3.8 Flash Next: get a file of one of them, or run this one with another program, "    \
+    "such as llama.cpp"
+
 static int refuse_family(const struct gguf *g, const char *what, struct err *e)
 {
-    return err_set(e, ERR_MODEL,
-                   "%s is a %s model, which this version does not run; it runs DeepSeek V4 and Qwen3.8 Flash Next",
-                   gguf_path(g), what);
+    return err_set(e, ERR_MODEL, "%s is a %s model, which this version does not run; " RUN_INSTEAD, gguf_path(g), what);
 }
 
 int dialect_recognise(struct canonical *c, struct err *e)
@@ -79,7 +100,8 @@ int dialect_recognise(struct canonical *c, struct err *e)
         c->family = known[i].family;
         return 0;
     }
-    return err_set(e, ERR_MODEL, "%s: architecture \"%.80s\" is none of the supported models (deepseek4, qwen4exp)",
+    return err_set(e, ERR_MODEL,
+                   "%s is a model of architecture \"%.80s\", which this version does not run; " RUN_INSTEAD,
                    gguf_path(g), c->arch);
 }
 
@@ -114,9 +136,20 @@ static int draft_stages(const struct canonical *c, int n_blocks)
     return n;
 }
 
+static int refuse_part(const struct canonical *c, int64_t least, int64_t last, struct err *e)
+{
+    const char *path = gguf_path(c->files[0]);
+    if (least < 1)
+        return err_set(e, ERR_MODEL, "%s has no whole block of a model (blk.0 and so on): get another file", path);
+    return err_set(e, ERR_MODEL,
+                   "%s has no blk.0: its blocks are %lld to %lld, which is a part of a model; get the file with those "
+                   "before, too, and " DIALECT_GIVE_BOTH,
+                   path, (long long)least, (long long)(last > least ? last : least));
+}
+
 int dialect_trunk(struct canonical *c, struct err *e)
 {
-    int64_t draft = -1, last = -1;
+    int64_t draft = -1, least = -1, last = -1;
     bool first = false, draft_only = false, apart = false, apart_blocks = false;
     for (int f = 0; f < c->n_files; f++) {
         for (uint64_t i = 0; i < gguf_n_tensors(c->files[f]); i++) {
@@ -129,6 +162,7 @@ int dialect_trunk(struct canonical *c, struct err *e)
                 return err_set(e, ERR_MODEL, "tensor %.*s: block %lld is not supported (only 0 to %d)",
                                (int)(name->n < 100 ? name->n : 100), name->p, (long long)b, DIALECT_MAX_BLOCKS - 1);
             if (b == 0) first = true;
+            if (least < 0 || b < least) least = b;
             const bool nextn = dialect_begins(&rest, "nextn.") || dialect_begins(&rest, "mtp.");
             if (nextn && (draft < 0 || b < draft)) draft = b;
             if (dialect_begins(&rest, "nextn.eh_proj") || dialect_begins(&rest, "nextn.e_proj")) draft_only = true;
@@ -144,7 +178,7 @@ int dialect_trunk(struct canonical *c, struct err *e)
     if (draft < 0 && c->family->binds_draft && apart_blocks) c->n_draft = 1;
     if (c->n_layers == 0 || !first) {
         if (dialect_is_table_alone(c)) return dialect_refuse_table(c, e);
-        return err_set(e, ERR_MODEL, "%s has no blk.0: no block of a model", gguf_path(c->files[0]));
+        return refuse_part(c, least, last, e);
     }
     return 0;
 }

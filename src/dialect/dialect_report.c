@@ -22,17 +22,21 @@ static bool is_crude(uint32_t type)
     return type == QT_Q1_0 || type == QT_TQ1_0 || type == QT_TQ2_0 || type == QT_IQ1_S || type == QT_IQ1_M;
 }
 
+#define LARGER "a larger quantisation answers better, if this machine has the memory"
+
 static const struct {
     enum tensor_class class;
     const char *id, *text;
+    const char *remedy; /* or NULL */
 } concerns[] = {
-    {CLASS_HYPER, "W1", "hyper-connection weights in %s: this file may ignore the prompt (known defect of such files)"},
+    {CLASS_HYPER, "W1", "hyper-connection weights in %s: this file may ignore the prompt (known defect of such files)",
+     "get another publisher's, in which these are F16, BF16, F32 or Q8_0"},
     {CLASS_ROUTER, "W2", "router in %s: widened, expert choice may differ"},
     {CLASS_INDEX, "W3", "long-context selection is imprecise: indexer or compressor in %s"},
     {CLASS_MEMORY, "W4", "n-gram gates in %s: what the table adds is imprecise"},
     {CLASS_VECTOR, "W6", "norms, biases or other small vectors are quantised (%s)"},
-    {CLASS_EDGE, "W7", "very low precision: embedding or output in %s"},
-    {CLASS_EXPERT, "W7", "very low precision: experts in %s"},
+    {CLASS_EDGE, "W7", "very low precision: embedding or output in %s", LARGER},
+    {CLASS_EXPERT, "W7", "very low precision: experts in %s", LARGER},
 };
 
 static bool is_concern(enum tensor_class class, uint32_t type)
@@ -89,10 +93,12 @@ void dialect_warn_precision(struct canonical *c)
         const char *mark = strstr(concerns[i].text, "%s");
         snprintf(text, sizeof text, "%.*s%s%s", (int)(mark - concerns[i].text), concerns[i].text,
                  quant_type(s->t->type)->name, mark + 2);
-        dialect_warn(c, concerns[i].id, "%s (%s%s)", text, s->name, n > 1 ? " and others" : "");
+        dialect_warn(c, concerns[i].id, "%s (%s%s)%s%s", text, s->name, n > 1 ? " and others" : "",
+                     concerns[i].remedy ? "; " : "", concerns[i].remedy ? concerns[i].remedy : "");
     }
     const double bits = canonical_expert_bits(c);
-    if (bits > 0 && bits < 2.1) dialect_warn(c, "W7", "very low precision: experts have %.2f bits a weight", bits);
+    if (bits > 0 && bits < 2.1)
+        dialect_warn(c, "W7", "very low precision: experts have %.2f bits a weight; " LARGER, bits);
 }
 
 /* ---- keys that nobody asked for */

@@ -40,6 +40,24 @@ static bool part_is_finite(const struct quant_type *q, const uint8_t *p, int64_t
     return i == n;
 }
 
+bool dialect_values(const struct canonical *c, int layer, const char *stem, double *mean, double *largest)
+{
+    const struct source *s = dialect_find(c, layer, stem);
+    if (!s || !s->bound) return false;
+    const struct quant_type *q = quant_type(s->view.type);
+    const int64_t n = s->view.ne[0] * s->view.ne[1] * s->view.ne[2] * s->view.ne[3];
+    float v[DECODED];
+    double sum = 0;
+    *largest = -INFINITY;
+    for (int64_t i = 0; i < n; i += DECODED) {
+        const int64_t part = n - i < DECODED ? n - i : DECODED;
+        q->decode(s->view.data + quant_row_bytes(s->view.type, i), v, part);
+        for (int64_t k = 0; k < part; k++) sum += v[k], *largest = v[k] > *largest ? v[k] : *largest;
+    }
+    *mean = sum / (double)n;
+    return true;
+}
+
 int64_t dialect_scan_values(const struct source *s)
 {
     const struct quant_type *q = quant_type(s->view.type);

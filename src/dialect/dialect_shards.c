@@ -56,7 +56,8 @@ void dialect_warn_shards(struct canonical *c)
         if (!is_foreign(c, f, &here, &there)) continue;
         dialect_warn(c, "",
                      "%s has experts of other types (%s) than the other files (%s): one is from another download, "
-                     "unless the model was quantised so",
+                     "unless the model was quantised so; the model runs, but to have it as it was published get this "
+                     "file again from the folder of the others",
                      dialect_file_name(gguf_path(c->files[f])), quant_type(here->t->type)->name,
                      quant_type(there->t->type)->name);
         return;

@@ -5,6 +5,9 @@
 
 #define MODEL_ALONE "run the model itself, which gives the same answers without it"
 
+#define GIVE_BEHIND                                                                                                    \
+    "give it behind the model itself: -m MODEL -m THIS (to check them: --check-file MODEL --check-file THIS)"
+
 static const struct side_file {
     const char *key, *value, *what;
 } side_files[] = {
@@ -58,8 +61,8 @@ int dialect_refuse_side_file(const struct canonical *c, struct err *e)
 int dialect_refuse_draft(const struct canonical *c, struct err *e)
 {
     if (c->family->binds_draft)
-        return err_set(e, ERR_MODEL, "%s is the draft block of a %s model; give it with a second -m, behind that model",
-                       gguf_path(c->files[0]), c->family->name);
+        return err_set(e, ERR_MODEL, "%s is the draft block of a %s model; " GIVE_BEHIND, gguf_path(c->files[0]),
+                       c->family->name);
     return err_set(e, ERR_MODEL, "%s is an MTP draft of %s, which this version does not use; " MODEL_ALONE,
                    gguf_path(c->files[0]), c->family->name);
 }
@@ -98,17 +101,12 @@ bool dialect_is_table_alone(const struct canonical *c)
 
 int dialect_refuse_table(const struct canonical *c, struct err *e)
 {
-    return err_set(e, ERR_MODEL,
-                   "%s holds the n-gram table of a %s model and nothing else; give it with a second -m, "
-                   "behind the model",
+    return err_set(e, ERR_MODEL, "%s holds the n-gram table of a %s model and nothing else; " GIVE_BEHIND,
                    gguf_path(c->files[0]), c->family->name);
 }
 
-const char *dialect_table_advice(const struct canonical *c)
+bool dialect_lacks_table(const struct canonical *c)
 {
     const struct tensor_row *row = table_row(c);
-    return !row || has_table(c, row)
-               ? ""
-               : ", and so is its n-gram table: such files are published with the table in one of "
-                 "its own; give that with a second -m";
+    return row && !has_table(c, row);
 }

@@ -77,12 +77,16 @@ static int check_model(const struct canonical *c, struct err *e)
     return err_set(e, ERR_MODEL, TOK "model = %.*s is not supported (only gpt2)", (int)(s.n < 60 ? s.n : 60), s.p);
 }
 
-static int check_tokens(const struct canonical *c, struct err *e)
+/* A missing embedding, which tells how long they may be, is told elsewhere. */
+static int check_tokens(struct canonical *c, struct err *e)
 {
     const uint64_t rows = (uint64_t)canonical_int(c, "vocab_size");
-    if (c->tokens->count <= rows) return 0;
-    return err_set(e, ERR_MODEL, TOK "tokens is too long: %llu tokens but %llu embedding rows",
-                   (unsigned long long)c->tokens->count, (unsigned long long)rows);
+    if (c->tokens->count <= rows || !dialect_find(c, -1, "token_embd")) return 0;
+    dialect_advise(c, ADVICE_CONVERSION);
+    return err_set(e, ERR_MODEL,
+                   "the tokenizer has %llu tokens but the model knows %llu: tokens were added to it and not to the "
+                   "model (" TOK "tokens, token_embd.weight: %llu embedding rows)",
+                   (unsigned long long)c->tokens->count, (unsigned long long)rows, (unsigned long long)rows);
 }
 
 int dialect_check_vocabulary(struct canonical *c, struct err *e)

@@ -25,12 +25,17 @@
 #define DS4      TEST_BUILD "/ds4 "
 #define CHECK    TEST_BUILD "/ds4-gguf check "
 /* What the last line ends with where the model is known and the file is not what it should be. */
-#define INSTEAD                                                                                                        \
-    "; get another file of DeepSeek V4, in llama.cpp's form (unsloth, bartowski, ggml-org, AtomicChat) or ds4's "      \
-    "(antirez)"
+#define INSTEAD "; get another file of " V4_FORMS
 
+#define FAULTY "; that is a fault of its conversion, and downloading it again does not help: get another file of "
+#define OTHER_PROGRAM                                                                                                  \
+    ", which this version does not run; it runs DeepSeek V4 and Qwen3.8 Flash Next: get a file of one of them, or "    \
+    "run this one with another program, such as llama.cpp"
+#define V4_FORMS   "DeepSeek V4, in llama.cpp's form (unsloth, bartowski, ggml-org, AtomicChat) or ds4's (antirez)"
+#define QWEN_FORMS "Qwen3.8 Flash Next, in llama.cpp's form (unsloth, ggml-org, ISTA-DASLab) or ds4's (ivanfioravanti)"
 #define DAMAGED                                                                                                        \
-    "every token goes through it: the file is damaged; get it again, or another publisher's if it comes out the same"
+    "the file is damaged, and every token goes through this; get it again, or another publisher's if it comes out "    \
+    "the same"
 
 enum { PATH_BYTES = TEMP_PATH + 40 };
 static char folder[TEMP_PATH], base[PATH_BYTES], qwen[PATH_BYTES], file[PATH_BYTES];
@@ -248,6 +253,8 @@ static void write_text(const char *name, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
+#define BOTH "give both: -m FIRST -m SECOND (to check them: --check-file FIRST --check-file SECOND)"
+
 static const struct broken {
     const char *what;
     struct forge_edit edits[FORGE_MOST];
@@ -260,17 +267,21 @@ static const struct broken {
      "is not whole)"},
     {"another family",
      {{KEY_TEXT, "general.architecture", .text = "glm5next"}},
-     "FOLDER/file.gguf is a GLM 5.3 Flash model, which this version does not run; it runs DeepSeek V4 and Qwen3.8 "
-     "Flash Next"},
+     "FOLDER/file.gguf is a GLM 5.3 Flash model" OTHER_PROGRAM},
+    {"an older family",
+     {{KEY_TEXT, "general.architecture", .text = "deepseek2"}},
+     "FOLDER/file.gguf is a DeepSeek V2, V3 or R1 (or Kimi K2) model" OTHER_PROGRAM},
+    {"a family that nobody told of",
+     {{KEY_TEXT, "general.architecture", .text = "mamba9"}},
+     "FOLDER/file.gguf is a model of architecture \"mamba9\"" OTHER_PROGRAM},
     {"a version of the family",
      {{KEY_TEXT, "general.architecture", .text = "deepseek41"}},
-     "FOLDER/file.gguf is a DeepSeek V4.1 model, which this version does not run; it runs DeepSeek V4 and Qwen3.8 "
-     "Flash Next"},
+     "FOLDER/file.gguf is a DeepSeek V4.1 model" OTHER_PROGRAM},
     {"a type of a fork",
      {{T_TYPE, "blk.2.ffn_down_exps.weight", 139}},
      "FOLDER/file.gguf: blk.2.ffn_down_exps.weight has type 139 (IQ4_K, 4.25 bits a weight), which only ik_llama.cpp "
-     "can read; use a file "
-     "with types of GGUF's own list, such as Q8_0, Q4_K or Q2_K" INSTEAD},
+     "can read; get another quantisation (Q2_K, UD-Q2_K_XL, IQ2_XXS, Q4_K_M, Q8_0 ...) of " V4_FORMS
+     ", or run this file with the program that it was made for"},
     {"an image encoder",
      {{KEY_TEXT, "general.architecture", .text = "clip"}},
      "FOLDER/file.gguf is a vision encoder, and this version reads text only; give the language model that it belongs "
@@ -281,8 +292,27 @@ static const struct broken {
      "gives the same answers without it"},
     {"fewer experts than the table of words names",
      {{T_POKE, "blk.0.ffn_gate_tid2eid.weight", 77, .at = 400, .n = 4}},
-     "FOLDER/file.gguf: blk.0.ffn_gate_tid2eid.weight: hash routing names expert 77 of 8: pruned file without a new "
-     "table" INSTEAD},
+     "FOLDER/file.gguf: blk.0.ffn_gate_tid2eid.weight: hash routing names expert 77 of 8: experts were cut away "
+     "(pruned) and this table still sends words to them" FAULTY V4_FORMS},
+    {"tokens that the model does not know",
+     {{KEY_TEXTS, "tokenizer.ggml.tokens", 1, 293, .text = "t"}, {KEY_DROP, "tokenizer.ggml.token_type"}},
+     "FOLDER/file.gguf: the tokenizer has 293 tokens but the model knows 288: tokens were added to it and not to the "
+     "model (tokenizer.ggml.tokens, token_embd.weight: 288 embedding rows)" FAULTY V4_FORMS},
+    {"half of the blocks",
+     {{KEY_NUM, "deepseek4.block_count", 8, .type = GGUF_U32}, {T_DROP, "output"}},
+     "FOLDER/file.gguf: blk.4 to blk.7 are missing: the model has 8 blocks (deepseek4.block_count), and this is a part "
+     "of it; get the file with the others, too, and " BOTH},
+    {"the other half of the blocks",
+     {{T_DROP, "blk.0."}, {T_DROP, "blk.1."}, {T_DROP, "token_embd"}},
+     "FOLDER/file.gguf has no blk.0: its blocks are 2 to 3, which is a part of a model; get the file with those "
+     "before, too, and " BOTH},
+    {"no embedding",
+     {{T_DROP, "token_embd"}, {KEY_DROP, "deepseek4.vocab_size"}},
+     "FOLDER/file.gguf: token_embd.weight is missing" INSTEAD},
+    {"two keys less",
+     {{KEY_DROP, "deepseek4.attention.sliding_window"}, {KEY_DROP, "deepseek4.expert_weights_scale"}},
+     "FOLDER/file.gguf: deepseek4.attention.sliding_window is missing and cannot be derived for this shape; and 1 "
+     "more (above)" INSTEAD},
     {"a tensor that is missing",
      {{T_DROP, "blk.2.attn_q_b"}},
      "FOLDER/file.gguf: blk.2.attn_q_b.weight is missing" INSTEAD},
@@ -345,8 +375,8 @@ static void all_problems(void **state)
         "\nproblem         no tokenizer in this file: tokenizer.ggml.merges is missing\n",
         "\nproblem         blk.1.attn_q_b.weight is missing, and so is that of 1 more block up to blk.3\n",
         "\nwarning W8      blk.3.ffn_down_exps.weight holds NaN or Inf in row 25: the file is damaged, and an answer "
-        "that meets this "
-        "stops; get it again, or another publisher's if it comes out the same\n",
+        "that "
+        "meets this stops\n",
         "\nmemory          0.00 GiB of weights, "};
     struct str said = {0};
     int n = 0;
@@ -436,6 +466,59 @@ static void in_short(void **state)
     str_free(&said);
 }
 
+/* Files of the other family, of which a check needs to look at values. */
+static void of_qwen(void **state)
+{
+    static const struct {
+        struct forge_edit edit;
+        const char *last;
+    } cases[] = {
+        {{T_POKE, "blk.0.hc_attn_norm.weight", 0, .at = 0, .n = 1024},
+         "norm weights of this file are not stored as 1+w: those of blk.0.hc_attn_norm.weight lie around 0, "
+         "where 1 is right" FAULTY QWEN_FORMS},
+        {{T_POKE, "blk.0.ssm_a", 0x3f, .at = 3, .n = 1},
+         "blk.0.ssm_a holds positive values; expected -exp(A_log)" FAULTY QWEN_FORMS},
+        {{T_DROP, "per_layer_token_embd"},
+         "per_layer_token_embd.weight (also looked for ple_ngram_embd) is missing: this is the n-gram table, which is "
+         "published in a file of its own; get that from the same place and give it second: -m MODEL -m TABLE (to check "
+         "them: --check-file MODEL --check-file TABLE)"},
+    };
+    struct str said = {0}, last = {0};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        forge_write(qwen, file, &cases[i].edit, 1);
+        str_clear(&last);
+        str_printf(&last, "will not run: FOLDER/file.gguf: %s", cases[i].last);
+        check_ends(CHECK, file, 1, str_c(&last), &said);
+    }
+    str_free(&said);
+    str_free(&last);
+}
+
+/* What a download leaves that was not finished in a file of its full size. */
+static void unfinished(void **state)
+{
+    struct str said = {0};
+    static const struct forge_edit norm = {T_POKE, "blk.2.attn_norm.weight", 0, .at = 0, .n = 256};
+    static const struct forge_edit biases = {T_POKE, "blk.2.exp_probs_b.bias", 0, .at = 0, .n = 32};
+    char last[300];
+    struct gguf *g;
+    struct err e = {0};
+    forge_write(base, file, &norm, 1);
+    if (gguf_open(file, &g, &e)) fail_msg("%s", e.msg);
+    snprintf(
+        last, sizeof last,
+        "will not run: FOLDER/file.gguf: 256 bytes of zeros from byte %llu on (blk.2.attn_norm.weight): the download "
+        "was not finished; continue it or get it again",
+        (unsigned long long)gguf_tensor_find(g, "blk.2.attn_norm.weight", 22)->offset);
+    gguf_close(g);
+    check_ends(CHECK, file, 1, last, &said);
+    has(&said, "\ndamage          zeros in the scales");
+    assert_null(strstr(str_c(&said), "\nproblem ")); /* the last line tells it */
+    forge_write(base, file, &biases, 1);
+    check_ends(CHECK, file, 0, "will run", &said);
+    str_free(&said);
+}
+
 static void does_not_fit(const char *options, const char *why)
 {
     struct str said = {0}, line = {0};
@@ -478,7 +561,8 @@ int main(void)
         cmocka_unit_test(good_file),    cmocka_unit_test(other_form),   cmocka_unit_test(any_shard),
         cmocka_unit_test(as_json),      cmocka_unit_test(precision),    cmocka_unit_test(oddities),
         cmocka_unit_test(broken_files), cmocka_unit_test(all_problems), cmocka_unit_test(not_models),
-        cmocka_unit_test(in_short),     cmocka_unit_test(too_large),    cmocka_unit_test(wrong_use),
+        cmocka_unit_test(in_short),     cmocka_unit_test(of_qwen),      cmocka_unit_test(unfinished),
+        cmocka_unit_test(too_large),    cmocka_unit_test(wrong_use),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -103,12 +103,15 @@ static void not_a_model(void **state)
 {
     static const struct {
         const char *first, *second, *says;
-    } cases[] = {{draft, NULL, "is the draft block of a Qwen3.8 Flash Next model; give it with a second -m"},
-                 {copies, NULL, "is the draft block of a Qwen3.8 Flash Next model; give it with a second -m"},
-                 {copies, trunk, "are not of one model"},
-                 {trunk, base, "are not of one model"},
-                 {base, trunk, "are not of one model"},
-                 {base, stripped, "is in two files"}};
+    } cases[] = {
+        {draft, NULL,
+         "is the draft block of a Qwen3.8 Flash Next model; give it behind the model itself: -m MODEL -m THIS"},
+        {copies, NULL,
+         "is the draft block of a Qwen3.8 Flash Next model; give it behind the model itself: -m MODEL -m THIS"},
+        {copies, trunk, "are not of one model"},
+        {trunk, base, "are not of one model"},
+        {base, trunk, "are not of one model"},
+        {base, stripped, "is in two files"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ds4_error e = {0};
         ds4_engine *g;

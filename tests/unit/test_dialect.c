@@ -335,8 +335,11 @@ static void test_hash_tables(void **state)
     const struct form_edit holes[] = {{EDIT_POKE, "blk.0.ffn_gate_tid2eid.weight", -1, .index = 0},
                                       {EDIT_POKE, "blk.0.ffn_gate_tid2eid.weight", -1, .index = 5}};
     edited(holes, 2);
-    refused_in_full("edited.gguf", "blk.0.ffn_gate_tid2eid.weight: hash routing names expert -1 of 8: pruned file "
-                                   "without a new table");
+    refused_in_full("edited.gguf",
+                    "blk.0.ffn_gate_tid2eid.weight: hash routing names expert -1 of 8: experts were cut away (pruned) "
+                    "and this table still sends words to them; that is a fault of its conversion, and downloading it "
+                    "again does not help: get another file of DeepSeek V4, in llama.cpp's form (unsloth, bartowski, "
+                    "ggml-org, AtomicChat) or ds4's (antirez)");
     const struct form_edit more = {EDIT_U32, "deepseek4.expert_used_count", 3};
     edited(&more, 1);
     refused("edited.gguf", NULL, "blk.0.ffn_gate_tid2eid.weight is [2, 288], expected [3, 288]");
@@ -367,7 +370,10 @@ static const struct {
     const char *says;
 } refusals[] = {
     /* R1, R2 and families of other versions */
-    {{EDIT_TEXT, "general.architecture", .text = "llama"}, "architecture \"llama\" is none of the supported models"},
+    {{EDIT_TEXT, "general.architecture", .text = "mamba"}, "is a model of architecture \"mamba\", which this version"},
+    {{EDIT_TEXT, "general.architecture", .text = "deepseek2"},
+     "is a DeepSeek V2, V3 or R1 (or Kimi K2) model, which this version does not run; it runs DeepSeek V4 and Qwen3.8 "
+     "Flash Next: get a file of one of them, or run this one with another program, such as llama.cpp"},
     {{EDIT_TEXT, "general.architecture", .text = "glm-dsa"},
      "is a GLM 5 model, which this version does not run; it runs DeepSeek V4"},
     {{EDIT_TEXT, "general.architecture", .text = "qwen4exp"}, "qwen4exp.ple.layer_multipliers is missing"},
@@ -379,7 +385,7 @@ static const struct {
     {{EDIT_TEXT, "general.type", .text = "adapter"}, "is an adapter"},
     {{EDIT_NO_TENSORS, "", 0}, "is a vocabulary"},
     {{EDIT_DROP, "general.architecture"}, "has no general.architecture"},
-    {{EDIT_TEXT, "general.architecture", .text = "deep\x1B[31m\nseek"}, "architecture \"deep?[31m?seek\" is none"},
+    {{EDIT_TEXT, "general.architecture", .text = "deep\x1B[31m\nseek"}, "architecture \"deep?[31m?seek\", which"},
     {{EDIT_U32, "split.count", 3}, "is one of 3 shards"},
     /* R5 */
     {{EDIT_I64, "blk.0.ffn_norm.weight"}, "blk.0.ffn_norm.weight has type I64"},
@@ -391,11 +397,20 @@ static const struct {
     {{EDIT_NO_TENSORS, "blk.2.exp_probs_b", 0}, "blk.2.exp_probs_b.bias is missing"},
     {{EDIT_NO_TENSORS, "blk.0.ffn_gate_tid2eid", 0}, "blk.0.ffn_gate_tid2eid.weight is missing"},
     {{EDIT_NO_TENSORS, "blk.0.ffn_gate_shexp", 0}, "blk.0.ffn_gate_shexp.weight is missing"},
-    {{EDIT_NO_TENSORS, "blk.0.", 0}, "has no blk.0"},
+    {{EDIT_NO_TENSORS, "blk.0.", 0},
+     "has no blk.0: its blocks are 1 to 3, which is a part of a model; get the file with those before, too, and give "
+     "both: -m FIRST -m SECOND"},
+    {{EDIT_NO_TENSORS, "blk.", 0}, "has no whole block of a model"},
+    {{EDIT_U32, V4 "block_count", 9},
+     "blk.4 to blk.8 are missing: the model has 9 blocks (" V4 "block_count), and this is a part of it; get the file "
+     "with the others, too, and give both: -m FIRST -m SECOND"},
+    {{EDIT_NO_TENSORS, "blk.1.attn_q_b.", 0},
+     "blk.1.attn_q_b.weight is missing; get another file of DeepSeek V4, in llama.cpp's form"},
     {{EDIT_NE, "blk.1.attn_q_b.weight", 64, .index = 1}, "blk.1.attn_q_b.weight is [32, 64], expected [32, 320]"},
     {{EDIT_NAME, "blk.1.attn_q_a.weight", .text = "blk.1.attn_kv_latent.weight"}, "are both blk.1.attn_kv.weight"},
     {{EDIT_POKE, "blk.1.attn_q_a.weight", 0x7c00},
-     "blk.1.attn_q_a.weight holds NaN or Inf in row 0: every token goes through it"},
+     "blk.1.attn_q_a.weight holds NaN or Inf in row 0: the file is damaged, and every token goes through this; get it "
+     "again, or another publisher's"},
     {{EDIT_POKE, "blk.2.ffn_up_shexp.weight", 0x7c00}, "blk.2.ffn_up_shexp.weight holds NaN or Inf in row 0"},
     {{EDIT_POKE, "output.weight", 0x7c00}, "output.weight holds NaN or Inf in row 0"},
     {{EDIT_POKE, "blk.1.attn_norm.weight", 0x7fc00000}, "blk.1.attn_norm.weight holds NaN or Inf"},
@@ -428,7 +443,8 @@ static const struct {
     /* R11 */
     {{EDIT_DROP, "tokenizer.ggml.tokens"}, "no tokenizer in this file"},
     {{EDIT_DROP, "tokenizer.ggml.merges"}, "tokenizer.ggml.merges is missing"},
-    {{EDIT_TEXTS, "tokenizer.ggml.tokens", 289, .text = "x"}, "289 tokens but 288 embedding rows"},
+    {{EDIT_TEXTS, "tokenizer.ggml.tokens", 289, .text = "x"},
+     "the tokenizer has 289 tokens but the model knows 288: tokens were added to it and not to the model"},
     {{EDIT_TEXT, "tokenizer.ggml.model", .text = "llama"}, "tokenizer.ggml.model = llama is not supported (only gpt2)"},
     /* R16 */
     {{EDIT_DROP, V4 "rope.dimension_count"}, V4 "rope.dimension_count is missing and cannot be derived"},
@@ -489,7 +505,6 @@ static const struct {
     struct form_edit edit;
     const char *says;
 } comments[] = {
-    {{EDIT_U32, V4 "block_count", 9}, "warning: key block_count says 9, tensors say 4: using 4"},
     {{EDIT_U32, V4 "embedding_length", 65}, "warning: key embedding_length says 65, tensors say 64: using 64"},
     {{EDIT_U32, V4 "hash_layer_count", 0}, "warning: key hash_layer_count says 0, tensors say 1: using 1"},
     {{EDIT_I32S, V4 "attention.compress_ratios", 7},

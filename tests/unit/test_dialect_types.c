@@ -17,7 +17,10 @@
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define LAST     "blk.3.ffn_down_shexp.weight" /* [256, 256] */
-#define REFUSED  "; use a file with types of GGUF's own list, such as Q8_0, Q4_K or Q2_K"
+#define REFUSED                                                                                                        \
+    "; get another quantisation (Q2_K, UD-Q2_K_XL, IQ2_XXS, Q4_K_M, Q8_0 ...) of DeepSeek V4, in llama.cpp's form "    \
+    "(unsloth, bartowski, ggml-org, AtomicChat) or ds4's (antirez), or run this file with the program that it was "    \
+    "made for"
 
 enum { VALUES = 65536 };
 
@@ -136,14 +139,14 @@ static const struct foreign {
 static void of_other_programs(void **state)
 {
     for (size_t i = 0; i < COUNT(foreign); i++) {
-        char want[400];
+        char want[600];
         write_last(foreign[i].number, foreign[i].block, foreign[i].bytes, 0, 0);
         snprintf(want, sizeof want, LAST " has %s" REFUSED, foreign[i].says);
         says(want);
     }
 }
 
-/* A sentence for all tensors of a number, not one for each. */
+/* A sentence for all of them, and what to get once. */
 static void told_once(void **state)
 {
     const struct forge_edit edits[] = {{T_TYPE, "blk.1.ffn_gate_exps.weight", 139},
@@ -152,10 +155,9 @@ static void told_once(void **state)
                                        {T_TYPE, "blk.3.ffn_down_exps.weight", 140},
                                        {FORGE_END}};
     forge_write(base, file, edits, COUNT(edits));
-    says("blk.1.ffn_gate_exps.weight has type 139 (IQ4_K, 32.00 bits a weight), which only ik_llama.cpp can read, and "
-         "so "
-         "have 2 more" REFUSED "; blk.3.ffn_down_exps.weight has type 140 (IQ5_K, 32.00 bits a weight), which only "
-         "ik_llama.cpp can read" REFUSED);
+    says(
+        "blk.1.ffn_gate_exps.weight has type 139 (IQ4_K, 32.00 bits a weight), which only ik_llama.cpp can read, and 3 "
+        "more tensors have such a type" REFUSED);
 }
 
 int main(void)

@@ -30,16 +30,6 @@ static int mixers_bind(const struct canonical *c, struct qwen38_model *m, const 
     return rc ? rc : mixer_bind(c, m, prefix, true, &y->ffn, e);
 }
 
-/* exp(A_log) and +exp(A_log) cannot be told apart by shape, but by sign (spec dialects 4 T6). */
-static int decays_check(const struct canonical *c, const char *p, int n, struct err *e)
-{
-    const struct tensor_view *v = canonical_tensor(c, "%sssm_a", p);
-    const float *a = (const float *)(const void *)v->data;
-    for (int i = 0; a && i < n; i++)
-        if (a[i] >= 0) return err_set(e, ERR_MODEL, "%sssm_a holds positive values; expected -exp(A_log)", p);
-    return 0;
-}
-
 static int recurrent_bind(const struct canonical *c, struct qwen38_model *m, const char *p, struct qwen38_layer *y,
                           struct err *e)
 {
@@ -52,8 +42,7 @@ static int recurrent_bind(const struct canonical *c, struct qwen38_model *m, con
         {NULL, &y->dt, "ssm_dt.bias", s->Hv, 0},           {NULL, &y->a, "ssm_a", s->Hv, 0},
         {NULL, &y->out_norm, "ssm_norm.weight", s->Dl, 0},
     };
-    const int rc = BIND(c, m->dev, p, t, e);
-    return rc ? rc : decays_check(c, p, s->Hv, e);
+    return BIND(c, m->dev, p, t, e);
 }
 
 /* attn_q holds, head after head, D rows of the query and D rows of its gate (spec 2.2): two views. */
@@ -241,17 +230,6 @@ static int ends_bind(const struct canonical *c, struct qwen38_model *m, struct e
     return rc ? rc : mixer_bind(c, m, "output_hc", false, &m->head, e);
 }
 
-/* Gains are stored as 1 + w: those of a file that forgot it lie around 0 (spec dialects 4, R15). */
-static int gains_check(const struct canonical *c, struct err *e)
-{
-    const struct tensor_view *v = canonical_tensor(c, "blk.0.hc_attn_norm.weight");
-    const float *g = v ? (const float *)(const void *)v->data : NULL;
-    double sum = 0;
-    for (int64_t i = 0; g && i < v->ne[0]; i++) sum += g[i];
-    if (!g || sum >= 0.3 * (double)v->ne[0]) return 0;
-    return err_set(e, ERR_MODEL, "norm weights of this file are not stored as 1+w (blk.0.hc_attn_norm.weight)");
-}
-
 /* ---------------------------------------------------------------- formats */
 
 static void mixer_note(struct qwen38_model *m, const struct qwen38_mixer *y)
@@ -285,8 +263,7 @@ int qwen38_weights_bind(const struct canonical *c, struct qwen38_model *m, struc
 {
     m->layer = mem_try((size_t)m->shape.blocks * sizeof *m->layer);
     if (!m->layer) return err_set(e, ERR_MEMORY, "out of memory for %d layers", m->shape.blocks);
-    int rc = gains_check(c, e);
-    if (!rc) rc = ends_bind(c, m, e);
+    int rc = ends_bind(c, m, e);
     for (int l = 0; l < m->shape.blocks && !rc; l++) rc = layer_bind(c, m, l, e);
     if (!rc) rc = memory_bind(c, m, e);
     if (!rc) rc = draft_bind(c, m, e);
