@@ -379,15 +379,15 @@ static void what_does_not_fail(void **state)
 
 /* ---------------------------------------------------------------- damage that shows when it is used */
 
-/* A head with a weight that is no number: an answer ends with an error, in the chat and from the server, instead of
- * following the token that it makes largest. */
-static void damaged_head(void **state)
+/* The embedding of the word that every prompt begins with has a weight that is no number: an answer ends with an error,
+ * in the chat and from the server, instead of following some token. */
+static void damaged_word(void **state)
 {
     static const char says[] = "which is no number to choose by: weights of its file are damaged; get the file again";
     static const uint64_t values[] = {0x7f80, 0xff80, 0x7fc0}; /* BF16: infinite of both signs, NaN */
     char bad[TEMP_PATH], command[300], what[TEMP_PATH + 10];
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        const struct forge_edit edit = {T_POKE, "output.weight", values[i], .at = 0, .n = 2};
+        const struct forge_edit edit = {T_POKE, "token_embd.weight", values[i], .at = 0, .n = 2};
         temp_file(bad);
         forge_write(model, bad, &edit, 1);
         snprintf(command, sizeof command,
@@ -618,7 +618,7 @@ int main(void)
         cmocka_unit_test(output_streams),
         cmocka_unit_test(no_place_for_messages),
         cmocka_unit_test(what_does_not_fail),
-        cmocka_unit_test(damaged_head),
+        cmocka_unit_test(damaged_word),
         cmocka_unit_test(without_permission),
         cmocka_unit_test(too_little),
         cmocka_unit_test(little_address_space),

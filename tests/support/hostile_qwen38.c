@@ -97,6 +97,7 @@ static struct forge_edit number_edit(enum fault f, const struct number *k)
 static enum hostile_end number_end(enum fault f, const struct number *k)
 {
     const bool counts_one = !strcmp(k->name, "nextn_predict_layers"); /* 63 is out of its range */
+    const bool partial = !strcmp(k->name, "block_count");             /* the file has some of 63 blocks */
     switch (f) {
     case MISSING:
         return k->told == BY_NOTHING ? END_REFUSED : k->told == BY_CONSTANT ? END_EITHER : END_SAME;
@@ -105,7 +106,9 @@ static enum hostile_end number_end(enum fault f, const struct number *k)
     case ZERO:
         return k->told == BY_TENSORS && k->zero ? END_SAME : k->zero ? END_EITHER : END_REFUSED;
     case ONE_MORE:
-        return counts_one || k->told == BY_LIST ? END_REFUSED : k->told == BY_TENSORS ? END_SAME : END_EITHER;
+        return counts_one || partial || k->told == BY_LIST ? END_REFUSED
+               : k->told == BY_TENSORS                     ? END_SAME
+                                                           : END_EITHER;
     default:
         return END_REFUSED;
     }
