@@ -87,12 +87,24 @@ static void model_lines(const struct check *c)
 
 /* ---- damage */
 
+/* Unless the last line tells it. */
+static void problem_line(const struct check *c, const struct str *text)
+{
+    if (!strstr(c->why_not.msg, str_c(text))) line("problem", "%s", str_c(text));
+}
+
 static void flaw_line(const struct check *c, const struct gguf_flaw *f)
 {
     const struct gguf_str *name = &f->tensor->name;
     const bool vital = check_is_vital(c, f);
-    line(vital ? "problem" : "warning W8", "%.*s holds NaN or Inf in row %" PRId64 ": %s",
-         (int)(name->n < 200 ? name->n : 200), name->p, f->row, vital ? CANONICAL_VITAL_DAMAGE : CANONICAL_DAMAGE);
+    struct str text = {0};
+    str_printf(&text, "%.*s holds NaN or Inf in row %" PRId64 ": %s", (int)(name->n < 200 ? name->n : 200), name->p,
+               f->row, vital ? CANONICAL_VITAL_DAMAGE : CANONICAL_DAMAGE);
+    if (vital)
+        problem_line(c, &text);
+    else
+        line("warning W8", "%s", str_c(&text));
+    str_free(&text);
 }
 
 static void scan_lines(const struct check *c)
@@ -110,7 +122,7 @@ static void scan_lines(const struct check *c)
          gb, c->scan_s, c->scan_s > 0 ? gb / c->scan_s : 0);
     struct str zeros = {0};
     if (s->zeros.bytes) check_zeros_text(c, &zeros);
-    if (s->zeros.bytes && !strstr(c->why_not.msg, str_c(&zeros))) line("problem", "%s", str_c(&zeros));
+    if (s->zeros.bytes) problem_line(c, &zeros);
     str_free(&zeros);
     for (int i = 0; i < s->n_flaws && i < SHOWN_FLAWS; i++) flaw_line(c, &s->flaws[i]);
     if (s->n_flaws > SHOWN_FLAWS) line("warning W8", "%d more tensors hold NaN or Inf", s->n_flaws - SHOWN_FLAWS);

@@ -6,20 +6,17 @@
 #include "base/mem.h"
 #include "quant/quant.h"
 
-enum { MOST_NOTED = 20, MOST_FOREIGN = 8 };
+enum { MOST_NOTED = 20 };
 
 struct problems {
     struct canonical *c; /* whose notes get them too, or NULL: those of a draft refuse nothing */
     struct str text;
     int n;
-    int n_unsound;      /* tensors with NaN or Inf that are only warned about */
-    bool presence;      /* nothing but missing tensors is looked for */
-    int n_gaps, gap[2]; /* tensors of one row that are missing: first and last block */
-    int n_foreign;
-    struct {
-        const struct source *first;
-        int n;
-    } foreign[MOST_FOREIGN]; /* tensors by number of a type that is not ggml's */
+    int n_unsound;                /* tensors with NaN or Inf that are only warned about */
+    bool presence;                /* nothing but missing tensors is looked for */
+    int n_gaps, gap[2];           /* tensors of one row that are missing: first and last block */
+    int n_foreign;                /* tensors of a type that is not ggml's, */
+    const struct source *foreign; /* and the first of them */
 };
 
 /* Of the problem that comes next. */
@@ -54,29 +51,20 @@ static int problems_end(struct problems *p, struct err *e)
 
 static void foreign(struct problems *p, const struct source *s)
 {
-    int i = 0;
-    while (i < p->n_foreign && p->foreign[i].first->t->number != s->t->number) i++;
-    if (i == MOST_FOREIGN) i--;
-    if (i == p->n_foreign) p->foreign[p->n_foreign++].first = s, p->foreign[i].n = 0;
-    p->foreign[i].n++;
+    if (p->n_foreign++ == 0) p->foreign = s;
 }
 
-/* A line for the tensors of a number; one problem of all of them. */
+/* One problem of all of them; the census of types has the others' numbers. */
 static void tell_foreign(const struct canonical *c, struct problems *p)
 {
-    int others = -1;
-    for (int i = 0; i < p->n_foreign; i++) others += p->foreign[i].n;
-    for (int i = 0; i < p->n_foreign; i++) {
-        char fork[FORK_TEXT], more[80] = "";
-        const char *name = p->foreign[i].first->name;
-        dialect_fork(c, p->foreign[i].first, fork);
-        if (i > 0 && p->c) dialect_note(p->c, NOTE_PROBLEM, "%s has %s (%d tensors)", name, fork, p->foreign[i].n);
-        if (i > 0) continue;
-        if (others > 0)
-            snprintf(more, sizeof more, ", and %d more tensor%s such a type", others, others > 1 ? "s have" : " has");
-        advise(p, ADVICE_TYPES);
-        problem(p, "%s has %s%s", name, fork, more);
-    }
+    char fork[FORK_TEXT], more[80] = "";
+    const int others = p->n_foreign - 1;
+    if (others < 0) return;
+    dialect_fork(c, p->foreign, fork);
+    if (others > 0)
+        snprintf(more, sizeof more, ", and %d more tensor%s such a type", others, others > 1 ? "s have" : " has");
+    advise(p, ADVICE_TYPES);
+    problem(p, "%s has %s%s", p->foreign->name, fork, more);
     p->n_foreign = 0;
 }
 
