@@ -12,25 +12,15 @@
  * 4 they have not been tried. */
 #ifdef __AVX512VNNI__
 #include "quant/quant_iq2_book_avx512.h"
+#include "quant/quant_iq2_table.h"
 #include "quant/quant_planar_avx512.h"
 
-enum { VECTORS = PLANES + 1 /* of a pair of activation blocks: planes, and what makes up for MIDDLE */ };
+enum { VECTORS = PLANES + 1 /* of a pair of activation blocks: planes, and what makes up for IQ2_OFFSET */ };
 
-/* Values as unsigned bytes: 43 more than the code's magnitude (8, 25, 43) with its sign. An index of six bits has codes
- * and signs of two values, for which there is a table each: entry x of table i is that of the code in bits CODE_AT(i)
- * and CODE_AT(i) + 1 of x and the sign in bit SIGN_AT(i). Tables 0 and 1 are for values 0..3, 2 and 3 for 4..7. */
-enum { MIDDLE = IQ2_OFFSET };
-#define CODE_AT(i)      ((i) == 0 ? 0 : (i) == 3 ? 4 : 2)
-#define SIGN_AT(i)      ((i) < 2 ? (i) + 4 : (i)-2)
-#define MAGNITUDE(code) ((code) == 0 ? 8 : (code) == 1 ? 25 : 43)
-#define ENTRY(i, x)     (MIDDLE + ((x) >> SIGN_AT(i) & 1 ? -1 : 1) * MAGNITUDE((x) >> CODE_AT(i) & 3))
-#define FOUR(i, x)      ENTRY(i, x), ENTRY(i, (x) + 1), ENTRY(i, (x) + 2), ENTRY(i, (x) + 3)
-#define SIXTEEN(i, x)   FOUR(i, x), FOUR(i, (x) + 4), FOUR(i, (x) + 8), FOUR(i, (x) + 12)
-#define TABLE(i)                                                                                                       \
-    {                                                                                                                  \
-        SIXTEEN(i, 0), SIXTEEN(i, 16), SIXTEEN(i, 32), SIXTEEN(i, 48)                                                  \
-    }
-static const _Alignas(64) uint8_t value_table[4][64] = {TABLE(0), TABLE(1), TABLE(2), TABLE(3)};
+/* An index of six bits has codes and signs of two values, for which there is a table each: tables 0 and 1 are for
+ * values 0..3, 2 and 3 for 4..7. */
+static const _Alignas(64) uint8_t value_table[4][64] = {IQ2_TABLE(0, 4), IQ2_TABLE(2, 5), IQ2_TABLE(2, 0),
+                                                        IQ2_TABLE(4, 1)};
 
 /* Matrix over bits that gives seven signs an eighth, their parity, and puts those of values 0..3 into the upper bits.
  */
@@ -92,11 +82,11 @@ INLINE __m512i pair_products(const struct pair *v, const uint8_t *plane)
     return _mm512_mullo_epi32(_mm512_add_epi32(s[0], s[1]), v->scale);
 }
 
-/* What makes up for MIDDLE, lane by lane. */
+/* What makes up for IQ2_OFFSET, lane by lane. */
 INLINE void middle_terms(const uint8_t plane[PLANES][64], uint8_t *to)
 {
     __m512i sum = _mm512_setzero_si512();
-    for (int p = 0; p < PLANES; p++) sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi8(MIDDLE), load512(plane[p]));
+    for (int p = 0; p < PLANES; p++) sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi8(IQ2_OFFSET), load512(plane[p]));
     store512(to, _mm512_sub_epi32(_mm512_setzero_si512(), sum));
 }
 

@@ -3,21 +3,14 @@
 #ifndef QUANT_QUANT_IQ2_VALUES_AVX512_H
 #define QUANT_QUANT_IQ2_VALUES_AVX512_H
 #include "quant/quant_avx512.h"
-#include "quant/quant_internal.h"
+#include "quant/quant_iq2_table.h"
 
-/* Values as unsigned bytes: 43 more than the code's magnitude (8, 25, 43) with its sign. Entry x of table i is that of
- * the code in bits CODE_AT(i) and CODE_AT(i) + 1 of x and the sign in bit SIGN_AT(i); other bits do not matter. */
-#define CODE_AT(i)      ((i) == 3 ? 0 : 2 * (i))
-#define SIGN_AT(i)      ((i) == 0 ? 2 : (i) == 3 ? 3 : (i)-1)
-#define MAGNITUDE(code) ((code) == 0 ? 8 : (code) == 1 ? 25 : 43)
-#define ENTRY(i, x)     (IQ2_OFFSET + ((x) >> SIGN_AT(i) & 1 ? -1 : 1) * MAGNITUDE((x) >> CODE_AT(i) & 3))
-#define FOUR(i, x)      ENTRY(i, x), ENTRY(i, (x) + 1), ENTRY(i, (x) + 2), ENTRY(i, (x) + 3)
-#define SIXTEEN(i, x)   FOUR(i, x), FOUR(i, (x) + 4), FOUR(i, (x) + 8), FOUR(i, (x) + 12)
-#define TABLE(i)                                                                                                       \
-    {                                                                                                                  \
-        SIXTEEN(i, 0), SIXTEEN(i, 16), SIXTEEN(i, 32), SIXTEEN(i, 48)                                                  \
-    }
-static const _Alignas(64) uint8_t iq2_value_table[4][64] = {TABLE(0), TABLE(1), TABLE(2), TABLE(3)};
+/* Of value i of four: its code's first bit in an index, and its sign's. */
+#define CODE_AT(i) ((i) == 3 ? 0 : 2 * (i))
+#define SIGN_AT(i) ((i) == 0 ? 2 : (i) == 3 ? 3 : (i)-1)
+static const _Alignas(64) uint8_t iq2_value_table[4][64] = {
+    IQ2_TABLE(CODE_AT(0), SIGN_AT(0)), IQ2_TABLE(CODE_AT(1), SIGN_AT(1)), IQ2_TABLE(CODE_AT(2), SIGN_AT(2)),
+    IQ2_TABLE(CODE_AT(3), SIGN_AT(3))};
 
 /* Matrices over bits that put at SIGN_AT(i) of each half the sign of its value i: of eight signs; of seven, the eighth
  * being their parity; of seven in the upper bits. */

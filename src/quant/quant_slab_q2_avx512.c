@@ -7,6 +7,7 @@
 #ifdef __AVX512VNNI__
 #include "quant/quant_slab256_avx512.h"
 #include "quant/quant_iq2_book_avx512.h"
+#include "quant/quant_iq2_table.h"
 #include "quant/quant_slab_rows_avx512.h"
 
 /* Four scales per group of v: codes of the vectors that they belong to, and factors of activation sums. */
@@ -55,19 +56,12 @@ INLINE struct planes planes_load(void)
     return k;
 }
 
-/* Unsigned codes by six bits: which magnitude from bit p on, the sign at bit s. */
-#define MAGNITUDE(m)      ((m) == 0 ? 8 : (m) == 1 ? 25 : (m) == 2 ? 43 : 0)
-#define VALUE(i, p, s)    IQ2_OFFSET + ((i) >> (s)&1 ? -1 : 1) * MAGNITUDE((i) >> (p)&3)
-#define VALUES4(i, p, s)  VALUE(i, p, s), VALUE((i) + 1, p, s), VALUE((i) + 2, p, s), VALUE((i) + 3, p, s)
-#define VALUES16(i, p, s) VALUES4(i, p, s), VALUES4((i) + 4, p, s), VALUES4((i) + 8, p, s), VALUES4((i) + 12, p, s)
-#define VALUES(p, s)                                                                                                   \
-    {                                                                                                                  \
-        VALUES16(0, p, s), VALUES16(16, p, s), VALUES16(32, p, s), VALUES16(48, p, s)                                  \
-    }
+/* Unsigned codes by six bits. */
 enum { PLACES = 6 };
 static const struct {
     uint8_t value[64];
-} at_place[PLACES] = {{VALUES(2, 0)}, {VALUES(2, 1)}, {VALUES(4, 2)}, {VALUES(4, 3)}, {VALUES(0, 4)}, {VALUES(0, 5)}};
+} at_place[PLACES] = {{IQ2_TABLE(2, 0)}, {IQ2_TABLE(2, 1)}, {IQ2_TABLE(4, 2)},
+                      {IQ2_TABLE(4, 3)}, {IQ2_TABLE(0, 4)}, {IQ2_TABLE(0, 5)}};
 
 /* The codes whose magnitudes lie in `bits` of m. */
 INLINE __m512i codes_at(int bits, __m512i m, __m512i sign, const __m512i *values)
