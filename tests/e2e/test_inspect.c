@@ -104,8 +104,8 @@ enum {
     SHARED = 4 * 3 * 256 * 256 / 32 * 34,
     ROUTED = 4 * 8 * (256 * 256 / 256) * (66 + 66 + 84),
     HEAD = 1024 * 256 / 32 * 34 + 1024 + 1024 * 4 * 2 + 16 + 4,
-    /* F16 in the file, F32 where they are used: stream mixers, routers, position biases, indexer.proj. */
-    WIDER = 4 * (98304 + 4096) + 2 * (1280 + 512 + 1024) + 20480 + 8192,
+    /* F16 in the file, F32 where they are used: position biases. */
+    WIDER = 2 * (1280 + 512) + 20480,
     /* One row of tables by token, 2 of 8 experts. */
     ACTIVE = DENSE + SHARED + HEAD + WIDER - HASH + HASH / 1024 + EMBEDDING / 1024 + ROUTED / 4
 };
