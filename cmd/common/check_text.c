@@ -143,6 +143,7 @@ static void machine_lines(const struct check *c)
     if (!c->engine) return;
     line("memory", "%.2f GiB needed for %d tokens of context, %.2f available%s", gib(p->total), p->ctx,
          gib(p->available), check_fits(c) ? "" : ": this does not fit");
+    if (c->why_not.code) return;
     if (c->memory > 0 && active > 0)
         line("speed", "up to %.2f tokens/s of an answer: %.3f GB of weights each, memory reads %.2f GB/s",
              c->memory / active, active * 1e-9, c->memory * 1e-9);

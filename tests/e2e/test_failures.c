@@ -470,10 +470,15 @@ static void little_address_space(void **state)
     int failed = 0;
     for (int p = 0; p < 4; p++)
         for (int kib = 4000; kib < 100000; kib += kib / 4) {
+            /* where the system cannot even start it, it ends by a signal or by what the loader says */
+            str_clear(&line);
+            str_printf(&line, "ulimit -v %d; exec %.*s --version >/dev/null 2>&1", kib, (int)strcspn(programs[p], " "),
+                       programs[p]);
+            if (shell_run(str_c(&line), &said)) continue;
             str_clear(&line);
             str_printf(&line, "rm -f $OUT/x; ulimit -v %d; exec %s 2>&1 >/dev/null", kib, programs[p]);
             const int rc = shell_run(str_c(&line), &said);
-            if (rc != 0 && rc != 1 && rc != 127) fail_msg("%s\nstatus %d: %s", str_c(&line), rc, str_c(&said));
+            if (rc != 0 && rc != 1) fail_msg("%s\nstatus %d: %s", str_c(&line), rc, str_c(&said));
             if (rc != 1) continue;
             failed++;
             const char *last = strstr(str_c(&said), " left out\n");
