@@ -15,6 +15,11 @@ static uint64_t measured_from(const struct machine *m)
     return file_load_border(m->weights, size - n);
 }
 
+uint64_t machine_bytes(const struct machine *m)
+{
+    return file_map_size(m->weights) - measured_from(m);
+}
+
 /* The engine reads memory of its own, not the file's: so does the measurement. */
 static int read_weights(const struct machine *m, struct err *e)
 {
@@ -69,7 +74,7 @@ static void take(const struct machine *m, struct machine_speed *s, double v)
 
 static int measure_weights(const struct machine *m, double *v, struct err *e)
 {
-    const uint64_t from = measured_from(m), n = file_map_size(m->weights) - from;
+    const uint64_t from = measured_from(m), n = machine_bytes(m);
     pool_limit(m->pool, m->readers);
     const int rc = measure_reading(m->pool, file_map_data(m->weights) + from, n, v, e);
     pool_limit(m->pool, pool_threads(m->pool));
@@ -79,7 +84,7 @@ static int measure_weights(const struct machine *m, double *v, struct err *e)
 /* Every pass reads other bytes of the measured part of the file, which no cache holds. */
 int machine_look_memory(struct machine *m, double *bytes_per_s, struct err *e)
 {
-    const uint64_t from = measured_from(m), all = file_map_size(m->weights) - from;
+    const uint64_t from = measured_from(m), all = machine_bytes(m);
     const uint64_t n = all < LOOK_BYTES ? all : LOOK_BYTES;
     int rc = 0;
     pool_limit(m->pool, m->readers);

@@ -25,6 +25,8 @@ struct machine {
 
 int machine_open(struct machine *m, const char *model_file, const struct ds4_model_info *engine, struct err *e);
 void machine_close(struct machine *m);
+/* Bytes of weights that are measured with, mapped or read once more than the engine has them. */
+uint64_t machine_bytes(const struct machine *m);
 int machine_measure(struct machine *m, struct err *e); /* about a second */
 /* Milliseconds, in turns with other work: how fast weights are read, how many products there are of a kind. */
 int machine_look_memory(struct machine *m, double *bytes_per_s, struct err *e);
