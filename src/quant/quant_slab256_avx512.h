@@ -1,10 +1,12 @@
 /* Slabs of the types with blocks of 256, for the AVX-512 kernels (activations ACT_Q8_K): what multiplies them.
  *
  * Floor: of the multiplying units' time scales take one product in nine (sub-blocks of 32; on Intel three in eleven),
- * minimums one in eight. One core of an Intel Xeon (Emerald Rapids, int8 peak 362 thousand million multiply-adds a
- * second), 48 and 1,024 activations of 4,096 values, three runs of bench_quant whose clock moved: Q2_K 192 to 234, 256
- * to 265; IQ2_XXS 122 to 203, 138 to 218; Q4_K 134 to 173, 165 to 207; Q6_K 95 to 154, 106 to 156. Zen 4, 3.7 GHz, peak
- * 236, panels of four rows: IQ2_XXS 175 and 196, Q2_K 173 and 192, Q4_K 150 and 173, Q6_K 146 and 176. */
+ * or one in five where sums are narrow, minimums one in eight. One core of an Intel Xeon (Emerald Rapids, int8 peak 362
+ * thousand million multiply-adds a second), panels of eight and slabs in the first-level cache, share of the peak in
+ * alternation with it, medians of 300, two runs beside other work: Q2_K 0.86 and 0.89, IQ2_XXS 0.74 and 0.79, Q4_K 0.71
+ * and 0.73, Q5_K 0.68 and 0.73, Q6_K 0.62 and 0.68, Q3_K 0.74 and 0.79 (0.60 and 0.66 before its sums were taken as 16
+ * bits), IQ1_M 0.74 and 0.80 (0.61 and 0.63). Zen 4, 3.7 GHz, peak 236, panels of four rows: IQ2_XXS 175 and 196, Q2_K
+ * 173 and 192, Q4_K 150 and 173, Q6_K 146 and 176. */
 #ifndef QUANT_QUANT_SLAB256_AVX512_H
 #define QUANT_QUANT_SLAB256_AVX512_H
 #include "quant/quant_slab_avx512.h"
