@@ -6,11 +6,11 @@
  * IQ2_XXS are 43 too high.
  *
  * Floor of unpacking where one unit shuffles and two do the rest (Intel): a vector of IQ2_XXS takes two shuffles for
- * its share of the look-ups in the book and in the values and half of one for the transposition, Q2_K two other
- * operations and a store: 320 and 260 cycles for a block of 32 rows. Measured, source in the second-level cache, cycles
- * by the clock of products in alternation (Intel Xeon, Emerald Rapids): 440 to 450 and 360 to 380; before rows were
- * transposed by inserts from memory, the book lay as it is looked up and lines were not asked for again, 640 to 660 and
- * 460 to 510.
+ * its share of the look-ups in the book and in the values and half of one for the transposition, one of Q2_K nearly
+ * five operations on either unit: 320 and 300 cycles for a block of 32 rows. Measured, source in the second-level
+ * cache, cycles by the clock of products in alternation (Intel Xeon, Emerald Rapids): 440 to 450 and 360 to 380; before
+ * rows were transposed by inserts from memory, the book lay as it is looked up and lines were not asked for again, 640
+ * to 660 and 460 to 510.
  */
 #ifdef __AVX512VNNI__
 #include "quant/quant_slab256_avx512.h"
