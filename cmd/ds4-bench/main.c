@@ -89,6 +89,7 @@ static int run(struct options *o, FILE *csv, struct bench_rows *rows, struct ds4
     rc = ds4_engine_open(&o->runtime.engine, &g, e);
     if (rc) return rc;
     ds4_engine_warm(g);
+    ds4_engine_settle(g);
     rc = measure(o, g, csv, rows, e);
     ds4_engine_close(g);
     return rc;

@@ -48,6 +48,22 @@ int file_load_begin(const struct file_map *m, uint64_t from, uint64_t to, bool h
 int file_load_read(const struct file_map *m, int fd, uint64_t from, uint64_t to, struct err *e);
 void file_load_end(const struct file_map *m, uint64_t from, uint64_t to);
 
+/* Huge pages of the system's cache under a mapping (file_huge.c). Pieces are of FILE_HUGE_BYTES and begin at multiples
+ * of them; they lie in the file as a whole.
+ * ask: what is read from the disk from now on comes in huge pages, where system and file system can do that.
+ * open: a descriptor, to be closed, of this process's page tables; -1: the system cannot say what lies in them. It is
+ * what `tables` is below.
+ * look: where a piece is that was asked for; it is mapped, if the cache has all of it. make: has the system put it into
+ * a huge page, from the cache or else by reading it from the disk again; fd is open on the file. False: it is in small
+ * ones still, as another process has it mapped, or memory is short of huge ones. Both may be called while others read
+ * the mapping. */
+#define FILE_HUGE_BYTES ((uint64_t)2 << 20)
+enum file_huge { FILE_HUGE_ABSENT, FILE_HUGE_SMALL, FILE_HUGE_WHOLE };
+void file_huge_ask(const struct file_map *m, uint64_t from, uint64_t to);
+int file_huge_open(void);
+enum file_huge file_huge_look(int tables, const struct file_map *m, uint64_t at);
+bool file_huge_make(int tables, const struct file_map *m, int fd, uint64_t at);
+
 /* Reads a whole file (at most max bytes) into memory that the caller frees with mem_free; a zero byte follows. path "-"
  * is stdin. */
 int file_read(const char *path, uint64_t max, char **data, size_t *n, struct err *e);

@@ -152,12 +152,33 @@ static int check_file(int fd, const char *path, uint64_t *size, uint64_t id[2], 
     return 0;
 }
 
+/* Where huge pages can be: at an address that has the file's borders of such pages. Not every file system sees to that.
+ */
+static void *map_aligned(int fd, size_t size)
+{
+    const size_t slack = size < FILE_HUGE_BYTES ? 0 : (size_t)FILE_HUGE_BYTES, page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *const all = mmap(NULL, size + slack, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED) return MAP_FAILED;
+    const size_t pages = (size + page - 1) / page * page;
+    const size_t skip = slack ? (slack - (uintptr_t)all % slack) % slack : 0;
+    void *const data = mmap(all + skip, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0);
+    const int why = errno;
+    if (data == MAP_FAILED) {
+        munmap(all, size + slack);
+    } else {
+        if (skip) munmap(all, skip);
+        if (slack > skip) munmap(all + skip + pages, slack - skip);
+    }
+    errno = why;
+    return data;
+}
+
 static int map_fd(int fd, const char *path, struct file_map **out, struct err *e)
 {
     uint64_t size = 0, id[2] = {0};
     const int rc = check_file(fd, path, &size, id, e);
     if (rc) return rc;
-    void *data = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+    void *data = map_aligned(fd, (size_t)size);
     if (data == MAP_FAILED) return file_error(e, path, "map");
     struct map_slot *slot = slot_take(data, size, id);
     if (!slot) {

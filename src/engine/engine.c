@@ -287,6 +287,7 @@ int ds4_engine_open(const struct ds4_options *o, ds4_engine **out, struct ds4_er
     if (rc == 0) rc = canonical_refusal(g->canonical, engine_assemble(g, &err), &err);
     if (rc == 0 && g->load == DS4_LOAD_READ && !g->report_only)
         rc = canonical_refusal(g->canonical, engine_load(g, &err), &err);
+    if (rc == 0 && !g->report_only) g->huge = huge_start(g);
     if (rc) {
         ds4_engine_close(g);
         return engine_error(e, &err);
@@ -298,6 +299,7 @@ int ds4_engine_open(const struct ds4_options *o, ds4_engine **out, struct ds4_er
 void ds4_engine_close(ds4_engine *g)
 {
     if (!g) return;
+    huge_end(g->huge);
     batch_free(&g->decode);
     batch_free(&g->sweep);
     if (g->scratch) g->family->scratch_free(g->scratch);

@@ -183,7 +183,8 @@ struct ds4_engine {
     const char *isa; /* "" where the backend has no kernel sets */
     enum ds4_effort effort;
     bool kv_sim_off, draft, page_weights, report_only;
-    enum ds4_load load; /* never AUTO once threads are there */
+    enum ds4_load load;     /* never AUTO once threads are there */
+    struct huge_work *huge; /* NULL: none */
     int n_layers, n_vocab, prefill_chunk;
     uint64_t anchor_bytes;
     uint64_t identity;    /* of the model, whatever computes it */
@@ -239,8 +240,16 @@ int engine_assemble(struct ds4_engine *g, struct err *e);
 /* Memory plan (engine_plan.c). Fills g->plan from sessions, ctx and available in it, and g->prefill_chunk if that is 0;
  * ERR_MEMORY if it does not fit. */
 int engine_plan_make(struct ds4_engine *g, struct err *e);
-/* Puts the weights' pages into the page tables, as far as that is quick. */
+/* Weights are in mapped files and are to stay in memory. */
+bool engine_weights_mapped(const struct ds4_engine *g);
+/* Puts the weights' pages into the page tables, as far as that is quick, and has the system read what it has not read
+ * yet into huge pages. */
 void engine_weights_map(struct ds4_engine *g);
+/* A thread that brings mapped weights, where they lie in small pages, into huge ones (engine_huge.c). NULL: they are
+ * not mapped, or the system cannot do that. */
+struct huge_work *huge_start(const struct ds4_engine *g);
+void huge_wait(struct huge_work *w); /* until it has done what it can */
+void huge_end(struct huge_work *w);  /* stops and frees it */
 /* What a session of ctx tokens needs, anchors apart. */
 uint64_t engine_session_bytes(const struct ds4_engine *g, int ctx);
 /* What a session of ctx tokens is counted with: its bytes, anchors, and working space for contexts longer than planned.

@@ -53,6 +53,11 @@ void ds4_engine_warm(ds4_engine *g)
     g->dev->op->warm(g->stream, NULL);
 }
 
+void ds4_engine_settle(ds4_engine *g)
+{
+    huge_wait(g->huge);
+}
+
 static uint64_t buffer_bytes(const struct ds4_engine *g, int sessions)
 {
     const struct engine_shape s = engine_shape(sessions, g->prefill_chunk);

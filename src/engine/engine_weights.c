@@ -31,9 +31,26 @@ static void map_tensor(void *arg, int task, int thread)
     }
 }
 
+bool engine_weights_mapped(const struct ds4_engine *g)
+{
+    return g->canonical && g->pool && !g->page_weights && canonical_has_file(g->canonical);
+}
+
+/* What is not in memory yet is to come there in huge pages. */
+static void ask_for_huge(const struct ds4_engine *g)
+{
+    struct load_plan p;
+    struct err e = {0};
+    if (!load_plan_make(g->canonical, g->draft, 1, &p, &e))
+        for (int i = 0; i < p.n_spans; i++)
+            file_huge_ask(canonical_file(g->canonical, p.span[i].file), p.span[i].from, p.span[i].to);
+    load_plan_free(&p);
+}
+
 void engine_weights_map(struct ds4_engine *g)
 {
-    if (!g->canonical || !g->pool || g->page_weights || !canonical_has_file(g->canonical)) return;
+    if (!engine_weights_mapped(g)) return;
+    if (g->load == DS4_LOAD_MAP) ask_for_huge(g);
     struct map_job j = {.g = g, .end_ns = clock_ns() + SECONDS_MOST * UINT64_C(1000000000)};
     pool_run(g->pool, map_tensor, &j, canonical_n_tensors(g->canonical));
 }

@@ -56,6 +56,24 @@ static void read_is_as_mapped(void **state)
     }
 }
 
+/* Weights that are mapped move into huge pages beside the work, and after it. */
+static void mapped_is_the_same_when_settled(void **state)
+{
+    kit_clean(); /* written anew, so in small pages */
+    struct ds4_options o = kit_options(KIT_Q8);
+    o.load = DS4_LOAD_MAP;
+    ds4_engine *g = kit_open(&o);
+    ds4_session *s = kit_session(g);
+    kit_sync(s, kit_tokens(), 150);
+    kit_check(s, KIT_Q8, 150);
+    ds4_engine_settle(g);
+    ds4_engine_settle(g);
+    kit_eval(s, kit_tokens() + 150, 1);
+    kit_check(s, KIT_Q8, 151);
+    ds4_session_free(s);
+    ds4_engine_close(g);
+}
+
 /* Nobody needs the file any more: it may become shorter. */
 static void a_file_that_is_read_may_go(void **state)
 {
@@ -229,9 +247,13 @@ static void a_file_cut_off_while_it_is_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_is_as_mapped),  cmocka_unit_test(a_file_that_is_read_may_go),
-        cmocka_unit_test(pieces_go_to_nodes), cmocka_unit_test(large_rows_are_placed),
-        cmocka_unit_test(refusals),           cmocka_unit_test(a_file_cut_off_while_it_is_read),
+        cmocka_unit_test(read_is_as_mapped),
+        cmocka_unit_test(mapped_is_the_same_when_settled),
+        cmocka_unit_test(a_file_that_is_read_may_go),
+        cmocka_unit_test(pieces_go_to_nodes),
+        cmocka_unit_test(large_rows_are_placed),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(a_file_cut_off_while_it_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, kit_teardown);
 }
