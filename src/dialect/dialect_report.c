@@ -27,14 +27,18 @@ static bool is_crude(uint32_t type)
 static const struct {
     enum tensor_class class;
     const char *id, *text;
-    const char *remedy; /* or NULL */
+    const char *remedy;
 } concerns[] = {
     {CLASS_HYPER, "W1", "hyper-connection weights in %s: this file may ignore the prompt (known defect of such files)",
      "get another publisher's, in which these are F16, BF16, F32 or Q8_0"},
-    {CLASS_ROUTER, "W2", "router in %s: widened, expert choice may differ"},
-    {CLASS_INDEX, "W3", "long-context selection is imprecise: indexer or compressor in %s"},
-    {CLASS_MEMORY, "W4", "n-gram gates in %s: what the table adds is imprecise"},
-    {CLASS_VECTOR, "W6", "norms, biases or other small vectors are quantised (%s)"},
+    {CLASS_ROUTER, "W2", "router in %s: widened, expert choice may differ",
+     "a file that has it in F32, F16 or BF16 chooses as the model does"},
+    {CLASS_INDEX, "W3", "long-context selection is imprecise: indexer or compressor in %s",
+     "for long contexts get a file that has these in F16, BF16 or Q8_0"},
+    {CLASS_MEMORY, "W4", "n-gram gates in %s: what the table adds is imprecise",
+     "a file that has these in F16, BF16 or Q8_0 is better"},
+    {CLASS_VECTOR, "W6", "norms, biases or other small vectors are quantised (%s)",
+     "a file that has these in F32 is hardly larger and better"},
     {CLASS_EDGE, "W7", "very low precision: embedding or output in %s", LARGER},
     {CLASS_EXPERT, "W7", "very low precision: experts in %s", LARGER},
 };
@@ -93,8 +97,7 @@ void dialect_warn_precision(struct canonical *c)
         const char *mark = strstr(concerns[i].text, "%s");
         snprintf(text, sizeof text, "%.*s%s%s", (int)(mark - concerns[i].text), concerns[i].text,
                  quant_type(s->t->type)->name, mark + 2);
-        dialect_warn(c, concerns[i].id, "%s (%s%s)%s%s", text, s->name, n > 1 ? " and others" : "",
-                     concerns[i].remedy ? "; " : "", concerns[i].remedy ? concerns[i].remedy : "");
+        dialect_warn(c, concerns[i].id, "%s (%s%s); %s", text, s->name, n > 1 ? " and others" : "", concerns[i].remedy);
     }
     const double bits = canonical_expert_bits(c);
     if (bits > 0 && bits < 2.1)

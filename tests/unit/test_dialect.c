@@ -712,8 +712,10 @@ static void test_scalar_or_array(void **state)
 
 static void test_precision_warnings(void **state)
 {
-    static const char *const small[] = {"hyper-connection weights in Q4_0", "router in Q4_0: widened",
-                                        "long-context selection is imprecise", "small vectors are quantised (Q4_0)"};
+    static const char *const small[] = {"hyper-connection weights in Q4_0",  "router in Q4_0: widened",
+                                        "chooses as the model does",         "for long contexts get a file",
+                                        "is hardly larger and better",       "long-context selection is imprecise",
+                                        "small vectors are quantised (Q4_0)"};
     struct synth_shape s = synth_tiny();
     s.rest = QT_Q4_0;
     s.d = 96; /* rows of every matrix fill blocks of 32 */
