@@ -119,10 +119,10 @@ void ds4_engine_cost(const ds4_engine *g, int from, int to, struct ds4_cost *cos
  * prompt waits for that: on a virtual machine for a second a GiB and more. For programs that have time before their
  * first prompt. */
 void ds4_engine_warm(ds4_engine *g);
-/* Waits for what the engine still does beside its work: mapped weights that the system's cache has in small pages are
- * read again into huge ones (once for as long as they stay in the cache), which makes everything faster. For
- * programs that measure. */
-void ds4_engine_settle(ds4_engine *g);
+/* Waits, so many seconds at most, for what the engine still does beside its work; true: that is over. Mapped weights
+ * that the system's cache has in small pages are read again into huge ones (once for as long as they stay in the
+ * cache), which makes everything faster. For programs that measure. */
+bool ds4_engine_settle(ds4_engine *g, int seconds);
 /* Text of ds4 --inspect: dialect report, shape, plan. Valid until the engine closes. */
 const char *ds4_engine_report(const ds4_engine *g);
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/file.h"
@@ -23,7 +24,9 @@ struct huge_work {
     struct load_plan plan; /* whose spans count */
     pthread_t thread;
     atomic_bool stop;
-    bool joined;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool running; /* under the lock */
     int tables, made, failed;
     uint64_t spent_ns;
 };
@@ -70,7 +73,20 @@ static void *run(void *arg)
         log_msg(LOG_INFO, "engine", "weights: %.2f GiB brought into huge pages in %.1f s, %s", w->made * gib,
                 (double)w->spent_ns * 1e-9,
                 goes_on(w) ? "as they all are now" : "the rest is left: it would take long");
+    pthread_mutex_lock(&w->lock);
+    w->running = false;
+    pthread_cond_broadcast(&w->ended);
+    pthread_mutex_unlock(&w->lock);
     return NULL;
+}
+
+static void work_free(struct huge_work *w)
+{
+    if (w->tables >= 0) close(w->tables);
+    load_plan_free(&w->plan);
+    pthread_cond_destroy(&w->ended);
+    pthread_mutex_destroy(&w->lock);
+    mem_free(w);
 }
 
 struct huge_work *huge_start(const struct ds4_engine *g)
@@ -78,28 +94,34 @@ struct huge_work *huge_start(const struct ds4_engine *g)
     struct err e = {0};
     if (g->load != DS4_LOAD_MAP || !engine_weights_mapped(g)) return NULL;
     struct huge_work *w = mem_alloc(sizeof *w);
-    *w = (struct huge_work){.c = g->canonical, .tables = file_huge_open()};
+    *w = (struct huge_work){.c = g->canonical, .tables = file_huge_open(), .running = true};
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->ended, NULL);
     if (w->tables >= 0 && !load_plan_make(g->canonical, g->draft, 1, &w->plan, &e) &&
         !pthread_create(&w->thread, NULL, run, w))
         return w;
-    w->joined = true;
-    huge_end(w);
+    work_free(w);
     return NULL;
 }
 
-void huge_wait(struct huge_work *w)
+bool huge_wait(struct huge_work *w, int seconds)
 {
-    if (!w || w->joined) return;
-    pthread_join(w->thread, NULL);
-    w->joined = true;
+    if (!w) return true;
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += seconds;
+    pthread_mutex_lock(&w->lock);
+    while (w->running && !pthread_cond_timedwait(&w->ended, &w->lock, &end)) {
+    }
+    const bool over = !w->running;
+    pthread_mutex_unlock(&w->lock);
+    return over;
 }
 
 void huge_end(struct huge_work *w)
 {
     if (!w) return;
     atomic_store(&w->stop, true);
-    huge_wait(w);
-    if (w->tables >= 0) close(w->tables);
-    load_plan_free(&w->plan);
-    mem_free(w);
+    pthread_join(w->thread, NULL);
+    work_free(w);
 }

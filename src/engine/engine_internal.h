@@ -248,8 +248,8 @@ void engine_weights_map(struct ds4_engine *g);
 /* A thread that brings mapped weights, where they lie in small pages, into huge ones (engine_huge.c). NULL: they are
  * not mapped, or the system cannot do that. */
 struct huge_work *huge_start(const struct ds4_engine *g);
-void huge_wait(struct huge_work *w); /* until it has done what it can */
-void huge_end(struct huge_work *w);  /* stops and frees it */
+bool huge_wait(struct huge_work *w, int seconds); /* at most; true: it has done what it can */
+void huge_end(struct huge_work *w);               /* stops and frees it */
 /* What a session of ctx tokens needs, anchors apart. */
 uint64_t engine_session_bytes(const struct ds4_engine *g, int ctx);
 /* What a session of ctx tokens is counted with: its bytes, anchors, and working space for contexts longer than planned.

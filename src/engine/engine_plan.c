@@ -53,9 +53,9 @@ void ds4_engine_warm(ds4_engine *g)
     g->dev->op->warm(g->stream, NULL);
 }
 
-void ds4_engine_settle(ds4_engine *g)
+bool ds4_engine_settle(ds4_engine *g, int seconds)
 {
-    huge_wait(g->huge);
+    return huge_wait(g->huge, seconds);
 }
 
 static uint64_t buffer_bytes(const struct ds4_engine *g, int sessions)

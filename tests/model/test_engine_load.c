@@ -66,8 +66,8 @@ static void mapped_is_the_same_when_settled(void **state)
     ds4_session *s = kit_session(g);
     kit_sync(s, kit_tokens(), 150);
     kit_check(s, KIT_Q8, 150);
-    ds4_engine_settle(g);
-    ds4_engine_settle(g);
+    assert_true(ds4_engine_settle(g, 60));
+    assert_true(ds4_engine_settle(g, 0));
     kit_eval(s, kit_tokens() + 150, 1);
     kit_check(s, KIT_Q8, 151);
     ds4_session_free(s);
