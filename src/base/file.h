@@ -51,6 +51,8 @@ void file_load_end(const struct file_map *m, uint64_t from, uint64_t to);
 /* Huge pages of the system's cache under a mapping (file_huge.c). Pieces are of FILE_HUGE_BYTES and begin at multiples
  * of them; they lie in the file as a whole.
  * ask: what is read from the disk from now on comes in huge pages, where system and file system can do that.
+ * read: reads the pieces in a range of what was asked for of which the cache has nothing; a disk is faster at that
+ * than at reading ahead by the system's measure. Pages that cannot be read are left.
  * open: a descriptor, to be closed, of this process's page tables; -1: the system cannot say what lies in them. It is
  * what `tables` is below.
  * look: where a piece is that was asked for; it is mapped, if the cache has all of it. make: has the system put it into
@@ -60,6 +62,7 @@ void file_load_end(const struct file_map *m, uint64_t from, uint64_t to);
 #define FILE_HUGE_BYTES ((uint64_t)2 << 20)
 enum file_huge { FILE_HUGE_ABSENT, FILE_HUGE_SMALL, FILE_HUGE_WHOLE };
 void file_huge_ask(const struct file_map *m, uint64_t from, uint64_t to);
+void file_huge_read(const struct file_map *m, uint64_t from, uint64_t to);
 int file_huge_open(void);
 enum file_huge file_huge_look(int tables, const struct file_map *m, uint64_t at);
 bool file_huge_make(int tables, const struct file_map *m, int fd, uint64_t at);

@@ -52,15 +52,34 @@ static bool mapped_small(int tables, const struct file_map *m, uint64_t at)
     return ioctl(tables, PM_SCAN, &s) > 0;
 }
 
-enum file_huge file_huge_look(int tables, const struct file_map *m, uint64_t at)
+/* How much of a piece the system's cache has. */
+static enum { NOTHING, SOME, ALL } cached(const struct file_map *m, uint64_t at)
 {
-    unsigned char in_cache[FILE_HUGE_BYTES / 4096];
+    unsigned char page[FILE_HUGE_BYTES / 4096];
     const size_t n = (size_t)(FILE_HUGE_BYTES / (uint64_t)sysconf(_SC_PAGESIZE));
     size_t there = 0;
-    if (mincore(place(m, at), FILE_HUGE_BYTES, in_cache)) return FILE_HUGE_ABSENT;
-    for (size_t i = 0; i < n; i++) there += in_cache[i] & 1;
-    if (!there) return FILE_HUGE_ABSENT;
-    if (there < n) return FILE_HUGE_SMALL;
+    if (mincore(place(m, at), FILE_HUGE_BYTES, page)) return NOTHING;
+    for (size_t i = 0; i < n; i++) there += page[i] & 1;
+    return there == n ? ALL : there ? SOME : NOTHING;
+}
+
+void file_huge_read(const struct file_map *m, uint64_t from, uint64_t to)
+{
+    const uint64_t whole = file_map_size(m) / FILE_HUGE_BYTES * FILE_HUGE_BYTES;
+    for (uint64_t at = from / FILE_HUGE_BYTES * FILE_HUGE_BYTES; at < to && at < whole; at += FILE_HUGE_BYTES)
+        if (cached(m, at) == NOTHING) file_map_populate(m, at, FILE_HUGE_BYTES);
+}
+
+enum file_huge file_huge_look(int tables, const struct file_map *m, uint64_t at)
+{
+    switch (cached(m, at)) {
+    case NOTHING:
+        return FILE_HUGE_ABSENT;
+    case SOME:
+        return FILE_HUGE_SMALL;
+    case ALL:
+        break;
+    }
     file_map_populate(m, at, FILE_HUGE_BYTES);
     return mapped_small(tables, m, at) ? FILE_HUGE_SMALL : FILE_HUGE_WHOLE;
 }
@@ -85,6 +104,10 @@ void file_huge_ask(const struct file_map *m, uint64_t from, uint64_t to)
 int file_huge_open(void)
 {
     return -1;
+}
+
+void file_huge_read(const struct file_map *m, uint64_t from, uint64_t to)
+{
 }
 
 enum file_huge file_huge_look(int tables, const struct file_map *m, uint64_t at)
