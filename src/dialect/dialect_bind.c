@@ -158,6 +158,11 @@ bool dialect_is_vital(const struct canonical *c, const struct tensor_row *row)
 static void check_values(struct canonical *c, const struct source *s, const struct tensor_row *row, bool all,
                          struct problems *p)
 {
+    if (dialect_is_void(c, s)) {
+        advise(p, ADVICE_SAID);
+        problem(p, "%s is zeros only: the download was not finished; continue it or get it again", s->name);
+        return;
+    }
     int64_t r = all ? dialect_scan_values(s) : s->part > 0 ? -1 : dialect_scan(c, s);
     if (r < 0 && s->last) r = dialect_scan(c, s->last);
     if (r < 0) return;

@@ -146,6 +146,8 @@ void dialect_shape_text(char text[96], const int64_t ne[4]);
 /* dialect_scan.c: first row of a tensor in which a scale or plain float is NaN or infinite, as far as is looked;
  * -1: none. */
 int64_t dialect_scan(const struct canonical *c, const struct source *s);
+/* A quantised tensor of zeros only, as no model has one; false where dialect_scan does not look. */
+bool dialect_is_void(const struct canonical *c, const struct source *s);
 /* The same for a bound tensor, of which every value is decoded. */
 int64_t dialect_scan_values(const struct source *s);
 

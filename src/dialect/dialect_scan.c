@@ -1,33 +1,61 @@
 /* Damage that a file's structure does not show: NaN or Inf in a block scale or in a plain float (spec dialects 13.2
- * W8). Tensors of up to 64 MiB are read whole, of larger ones 64 rows: in runs, which a disk reads at once. Where a
- * model is only described, what is larger than 1 MiB is left alone, or everything. */
+ * W8); and tensors of zeros, which a download that was not finished leaves. Tensors of up to 64 MiB are read whole, of
+ * larger ones 64 rows: in runs, which a disk reads at once. Where a model is only described, what is larger than 1 MiB
+ * is left alone, or everything. */
 #include "dialect/dialect_internal.h"
 #include <math.h>
+#include <string.h>
 #include "quant/quant.h"
 #include "quant/quant_sound.h"
 
 enum { WHOLE_MIB = 64, LOOK_BYTES = 1 << 20, RUNS = 8, ROWS_OF_RUN = 8, DECODED = 1024 };
 
-static int64_t scan_rows(const struct source *s, const uint8_t *data, int64_t from, int64_t n)
+/* Rows [from, from + n) of a tensor: a row with what is looked for, or -1. */
+typedef int64_t look_at_rows(const struct gguf_tensor *t, const uint8_t *data, int64_t from, int64_t n);
+
+static int64_t unsound_row(const struct gguf_tensor *t, const uint8_t *data, int64_t from, int64_t n)
 {
-    const int64_t k = (int64_t)s->t->ne[0], blocks = k / quant_type(s->t->type)->block;
-    const size_t bytes = quant_row_bytes(s->t->type, k);
-    const int64_t at = quant_first_unsound(s->t->type, data + (size_t)from * bytes, n * blocks);
+    const int64_t k = (int64_t)t->ne[0], blocks = k / quant_type(t->type)->block;
+    const size_t bytes = quant_row_bytes(t->type, k);
+    const int64_t at = quant_first_unsound(t->type, data + (size_t)from * bytes, n * blocks);
     return at < 0 ? -1 : from + at / blocks;
 }
 
-int64_t dialect_scan(const struct canonical *c, const struct source *s)
+static int64_t row_with_bits(const struct gguf_tensor *t, const uint8_t *data, int64_t from, int64_t n)
+{
+    const size_t bytes = quant_row_bytes(t->type, (int64_t)t->ne[0]);
+    const uint8_t *p = data + (size_t)from * bytes;
+    return p[0] || memcmp(p, p + 1, (size_t)n * bytes - 1) != 0 ? from : -1;
+}
+
+static bool is_left_alone(const struct canonical *c, const struct gguf_tensor *t)
+{
+    return c->headers_only || (c->look && t->bytes > LOOK_BYTES);
+}
+
+static int64_t look_at(const struct canonical *c, const struct source *s, look_at_rows *look)
 {
     const struct gguf_tensor *t = s->t;
     const uint8_t *data = gguf_data(c->files[s->file]) + t->offset;
     const int64_t rows = (int64_t)(t->ne[1] * t->ne[2] * t->ne[3]);
-    if (c->headers_only || (c->look && t->bytes > LOOK_BYTES)) return -1;
-    if (t->bytes <= (uint64_t)WHOLE_MIB << 20 || rows <= RUNS * ROWS_OF_RUN) return scan_rows(s, data, 0, rows);
+    if (t->bytes <= (uint64_t)WHOLE_MIB << 20 || rows <= RUNS * ROWS_OF_RUN) return look(t, data, 0, rows);
     for (int i = 0; i < RUNS; i++) {
-        const int64_t at = scan_rows(s, data, i * (rows - ROWS_OF_RUN) / (RUNS - 1), ROWS_OF_RUN);
+        const int64_t at = look(t, data, i * (rows - ROWS_OF_RUN) / (RUNS - 1), ROWS_OF_RUN);
         if (at >= 0) return at;
     }
     return -1;
+}
+
+int64_t dialect_scan(const struct canonical *c, const struct source *s)
+{
+    return is_left_alone(c, s->t) ? -1 : look_at(c, s, unsound_row);
+}
+
+bool dialect_is_void(const struct canonical *c, const struct source *s)
+{
+    const struct gguf_tensor *t = s->t;
+    if (is_left_alone(c, t) || quant_type(t->type)->block == 1 || look_at(c, s, row_with_bits) >= 0) return false;
+    return row_with_bits(t, gguf_data(c->files[s->file]) + t->offset, 0, (int64_t)(t->ne[1] * t->ne[2] * t->ne[3])) < 0;
 }
 
 /* Part of a row: a row may be long. */

@@ -653,6 +653,9 @@ static void edit_tensor(struct tensor *t, const struct form_edit *x)
         if (t->n_dims <= x->index) t->n_dims = x->index + 1;
         if (tensor_bytes(t) > bytes) t->a = NULL;
         break;
+    case EDIT_ZERO:
+        t->a = NULL;
+        break;
     case EDIT_POKE:
         t->own = data = mem_alloc((size_t)bytes);
         memcpy(data, t->a, (size_t)bytes);

@@ -50,6 +50,7 @@ struct form_edit {
         EDIT_NAME,       /* tensor renamed to text */
         EDIT_NE,         /* dimension `index` of the tensor = number; its data stays if it is long enough, else zeros */
         EDIT_POKE,       /* the tensor's four bytes number `index` = number */
+        EDIT_ZERO,       /* all bytes of the tensor = 0 */
         EDIT_I64,        /* a tensor of I32 as I64 */
         EDIT_VALUES,     /* a tensor as F32, with the values that its type stands for */
     } kind;

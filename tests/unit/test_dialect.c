@@ -417,6 +417,8 @@ static const struct {
     {{EDIT_POKE, "blk.1.ffn_gate_inp.weight", 0x7c00}, "blk.1.ffn_gate_inp.weight holds NaN or Inf in row 0"},
     {{EDIT_POKE, "blk.1.attn_compressor_kv.weight", 0x7e00, .index = 32},
      "blk.1.attn_compressor_kv.weight holds NaN or Inf in row 1"},
+    {{EDIT_ZERO, "blk.2.ffn_down_exps.weight"},
+     "blk.2.ffn_down_exps.weight is zeros only: the download was not finished; continue it or get it again"},
     /* R10: each key alone, then relations */
     {{EDIT_U32, V4 "attention.head_count", 0}, V4 "attention.head_count = 0 is not supported (only 1 to 65536)"},
     {{EDIT_U32, V4 "block_count", 4097}, V4 "block_count = 4097 is not supported (only 1 to 4096)"},

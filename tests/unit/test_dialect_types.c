@@ -56,7 +56,7 @@ static void write_last(uint32_t number, int block, int bytes, int at, int scales
     forge_write(base, file, edits, 2);
     for (size_t i = 0; i < n; i++) {
         const int k = (int)(i % (size_t)bytes) - at;
-        data[i] = !scales ? 0 : k >= 0 && k < scales ? (uint8_t)(120 + i % 7) : (uint8_t)(i * 77 % 127);
+        data[i] = !scales ? 1 : k >= 0 && k < scales ? (uint8_t)(120 + i % 7) : (uint8_t)(i * 77 % 127);
     }
     FILE *f = fopen(file, "r+b");
     assert_non_null(f);
