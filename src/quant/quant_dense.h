@@ -11,10 +11,10 @@
 #define DENSE_COLS 3
 #endif
 enum { CHUNK = 1024, LANES = 16, MAX_ROWS = 4, MAX_COLS = DENSE_COLS };
-/* Values from one row of a panel to the next: rows that share the sets of a cache would drive each other out. */
-enum { PANEL_STRIDE = CHUNK + 16 };
-/* Weight rows of a panel, activation rows from which on panels pay, and how many of these share a panel. */
-enum { PANEL_ROWS = 32, PANEL_FROM = 12, PANEL_COLS = 128 };
+/* Activation rows from which on panels pay, and how many of these share a panel: it stays in a second-level cache. */
+enum { PANEL_FROM = 12, PANEL_COLS = 128 };
+/* How many sixteens of each row of a step lie between what is asked for and what is multiplied. */
+enum { PANEL_AHEAD = 12 };
 
 INLINE size_t value_bytes(enum qtype t)
 {

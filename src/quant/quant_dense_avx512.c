@@ -1,10 +1,15 @@
 /* AVX-512 tiles of F32, F16 and BF16 weights (activations ACT_F32): the sixteen striped lanes of an output are one
  * vector (docs/numerics.md, lanes16).
  *
- * Floor: two multiply-adds of sixteen a cycle, 83 to 89 thousand million a second on one core of an Intel Xeon
- * (Emerald Rapids, virtual, beside other work). Of that many activation rows reach, in six runs in alternation with
- * passes of four weight rows that are widened in each: 24 F32 rows of 16,384 values 36 to 58 % (passes: 25 to 30), 256
- * of 4,096 46 to 66 (50 to 58), 1,024 F16 rows of 4,096 64 to 73 (54 to 64), 512 of these 55 to 72 (50 to 69).
+ * Floor: two multiply-adds of sixteen a cycle, 117 to 120 thousand million a second on one core of an AMD EPYC (Zen 5,
+ * virtual). Many activation rows reach of that, medians of 11 rounds in alternation with panels of 32 weight rows in
+ * the second-level cache that pass by six activation rows: 128 activation rows times 256 and 512 F16 rows of 4,096
+ * values 83 % (62), times 1,024 of them 78 to 83 (57 to 60); 64 times 24 F32 rows of 16,384 values 57 to 63 (51 to 57).
+ * What keeps it below: trees at the ends of chunks, copying the activations (a line takes 3 to 4 cycles; of 24 rows, a
+ * fifth), and lines from the second-level cache: without asking for them 12 sixteens ahead 76 %.
+ *
+ * On an Intel Xeon (Emerald Rapids, virtual; the same floor, 83 to 89) those former panels reached with 1,024 F16 rows
+ * of 4,096 values 64 to 73 %; today's have not been measured on it.
  *
  * One activation row: memory. F16 rows of 4,096 values, two threads, GB/s, medians of 15 rounds in turn, twice: nothing
  * asked for 23.7 and 24.6, into the first-level cache 1 KiB ahead 27.3 and 29.6, where plain reading gave 29.1
