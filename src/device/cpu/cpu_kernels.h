@@ -19,13 +19,18 @@ struct cpu_scores {
     size_t q_stride;
 };
 
+enum { CPU_DELTA_COLUMNS = 64 }; /* most that a strip of delta_rows holds */
+
+/* Rows of a session, one after the other: the first one's values, and how many floats further the next one's lie. */
 struct cpu_delta {
-    int width, n;
+    int rows, width, n;
     size_t stride;
     const float *q, *k; /* [width]; q NULL: no output */
     const float *v;     /* [n] */
     float *out;         /* [n] */
-    float decay, beta;
+    const float *decay, *beta;
+    size_t key_step, v_step, out_step, decay_step, beta_step; /* key_step: of q and k */
+    float *strip; /* [width][CPU_DELTA_COLUMNS] of the caller, on a 64-byte border */
 };
 
 struct cpu_kernels {
@@ -66,9 +71,9 @@ struct cpu_kernels {
     void (*add_scaled)(int n, const float *x, float s, float *y);  /* y += s * x */
     /* y[c] = sum over taps of weight[c*taps + k] * row[k][c], in order; rows that are NULL are zeros; silu of it. */
     void (*conv)(int n, int taps, const float *const *row, const float *weight, bool silu, float *y);
-    /* One row of a delta rule into n columns of a matrix of `width` rows, stride floats apart: to = decay*from, v' =
-     * beta*(v - k.to), to += k v'; out = q.to unless q is NULL. from may be to. */
-    void (*delta_row)(const struct cpu_delta *d, const float *from, float *to);
+    /* Rows of a delta rule into n columns of a matrix of `width` rows, stride floats apart. Each: to = decay*from, v' =
+     * beta*(v - k.to), to += k v'; out = q.to unless q is NULL; the next goes on from there. from may be to. */
+    void (*delta_rows)(const struct cpu_delta *d, const float *from, float *to);
 };
 
 extern const struct cpu_kernels cpu_kernels_scalar, cpu_kernels_avx2, cpu_kernels_avx512, cpu_kernels_neon;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "device/cpu/cpu_internal.h"
 
-enum { MOST_TAPS = 64, COLUMNS = 32 };
+enum { MOST_TAPS = 64, COLUMNS = CPU_DELTA_COLUMNS };
 
 /* ---------------------------------------------------------------- convolution */
 
@@ -186,21 +186,29 @@ static void scan_task(void *arg, int task, int thread)
     const struct strip t = strip_of(j, task % tasks);
     const struct dev_scan *c = a->scan[seg];
     const size_t w = (size_t)d->width, keys = (size_t)d->key_heads * w, at = (size_t)t.head * w * w + (size_t)t.c0;
-    const float *from = c->data[c->bank] + at;
-    float *to = c->data[!c->bank] + at;
-    for (int i = g->row0; i < g->row0 + g->n; i++, from = to) {
-        const float *q = j->unit + (size_t)i * 2 * keys + (size_t)(t.head % d->key_heads) * w;
-        const struct cpu_delta row = {.width = d->width,
-                                      .n = t.n,
-                                      .stride = w,
-                                      .q = q,
-                                      .k = q + keys,
-                                      .v = buf_floats(a->x, i) + 2 * keys + (size_t)t.head * w + t.c0,
-                                      .out = buf_floats(a->out, i) + (size_t)t.head * w + t.c0,
-                                      .decay = buf_floats(a->decay, i)[t.head],
-                                      .beta = buf_floats(a->beta, i)[t.head]};
-        cpu_of(j->s)->k->delta_row(&row, from, to);
-    }
+    const float *q = j->unit + (size_t)g->row0 * 2 * keys + (size_t)(t.head % d->key_heads) * w;
+    const struct cpu_delta rows = {.rows = g->n,
+                                   .width = d->width,
+                                   .n = t.n,
+                                   .stride = w,
+                                   .q = q,
+                                   .k = q + keys,
+                                   .v = buf_floats(a->x, g->row0) + 2 * keys + (size_t)t.head * w + t.c0,
+                                   .out = buf_floats(a->out, g->row0) + (size_t)t.head * w + t.c0,
+                                   .decay = buf_floats(a->decay, g->row0) + t.head,
+                                   .beta = buf_floats(a->beta, g->row0) + t.head,
+                                   .key_step = 2 * keys,
+                                   .v_step = a->x->stride / sizeof(float),
+                                   .out_step = a->out->stride / sizeof(float),
+                                   .decay_step = a->decay->stride / sizeof(float),
+                                   .beta_step = a->beta->stride / sizeof(float),
+                                   .strip = cpu_scratch_of(j->s, thread)};
+    cpu_of(j->s)->k->delta_rows(&rows, c->data[c->bank] + at, c->data[!c->bank] + at);
+}
+
+static size_t strip_bytes(int width)
+{
+    return (size_t)width * COLUMNS * sizeof(float);
 }
 
 static void plan_parts(struct scan_job *j)
@@ -228,7 +236,7 @@ void cpu_delta_scan(struct dev_stream *s, const struct delta_scan_args *a)
     const struct scan_desc *d = scan_desc(&j);
     plan_parts(&j);
     j.unit = cpu_shared_scratch(s, 2 * (size_t)s->rows->n * (size_t)d->key_heads * (size_t)d->width * sizeof(float));
-    if (!j.unit) return;
+    if (!j.unit || !cpu_thread_scratch(s, strip_bytes(d->width))) return;
     cpu_ranges(s, unit_rows, &j, s->rows->n, 4 * (int64_t)d->key_heads * d->width);
     cpu_tasks(s, scan_task, &j, (int64_t)s->rows->n_segments * j.heads * j.parts);
 }
@@ -241,23 +249,27 @@ static void replay_strips(void *arg, int64_t from, int64_t to, int thread)
     for (int64_t task = from; task < to; task++) {
         const struct strip t = strip_of(j, (int)task);
         float *S = j->one->data[j->one->bank] + (size_t)t.head * w * w + (size_t)t.c0;
-        for (int i = j->from; i < j->to; i++) {
-            const float *kept = j->one->kept + (size_t)i * kept_values(d), *decay = kept + keys + values;
-            const struct cpu_delta row = {.width = d->width,
-                                          .n = t.n,
-                                          .stride = w,
-                                          .k = kept + (size_t)(t.head % d->key_heads) * w,
-                                          .v = kept + keys + (size_t)t.head * w + t.c0,
-                                          .decay = decay[t.head],
-                                          .beta = decay[d->value_heads + t.head]};
-            cpu_of(j->s)->k->delta_row(&row, S, S);
-        }
+        const float *kept = j->one->kept + (size_t)j->from * kept_values(d), *decay = kept + keys + values;
+        const struct cpu_delta rows = {.rows = j->to - j->from,
+                                       .width = d->width,
+                                       .n = t.n,
+                                       .stride = w,
+                                       .k = kept + (size_t)(t.head % d->key_heads) * w,
+                                       .v = kept + keys + (size_t)t.head * w + t.c0,
+                                       .decay = decay + t.head,
+                                       .beta = decay + d->value_heads + t.head,
+                                       .key_step = kept_values(d),
+                                       .v_step = kept_values(d),
+                                       .decay_step = kept_values(d),
+                                       .beta_step = kept_values(d),
+                                       .strip = cpu_scratch_of(j->s, thread)};
+        cpu_of(j->s)->k->delta_rows(&rows, S, S);
     }
 }
 
 void cpu_scan_replay(struct dev_stream *s, struct dev_scan *c, int from, int to)
 {
-    if (!cpu_ready(s) || from >= to) return;
+    if (!cpu_ready(s) || from >= to || !cpu_thread_scratch(s, strip_bytes(c->d.width))) return;
     struct scan_job j = {.s = s, .one = c, .from = from, .to = to};
     plan_parts(&j);
     cpu_ranges(s, replay_strips, &j, (int64_t)j.heads * j.parts, (int64_t)(to - from) * c->d.width * COLUMNS * 4);
@@ -265,5 +277,6 @@ void cpu_scan_replay(struct dev_stream *s, struct dev_scan *c, int from, int to)
 
 void cpu_scan_work(const struct work_desc *a, struct cpu_work *w)
 {
-    if (a->scan_width) cpu_work_raise(w, (size_t)a->rows * (size_t)a->values * sizeof(float), 0);
+    if (a->scan_width)
+        cpu_work_raise(w, (size_t)a->rows * (size_t)a->values * sizeof(float), strip_bytes(a->scan_width));
 }

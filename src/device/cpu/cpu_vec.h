@@ -124,6 +124,21 @@ V8_INLINE v8r v8r_add(v8r a, v8r b)
     return (v8r){{vaddq_f32(a.half[0], b.half[0]), vaddq_f32(a.half[1], b.half[1])}};
 }
 
+V8_INLINE v8r v8r_sub(v8r a, v8r b)
+{
+    return (v8r){{vsubq_f32(a.half[0], b.half[0]), vsubq_f32(a.half[1], b.half[1])}};
+}
+
+V8_INLINE v8r v8r_mul(v8r a, v8r b)
+{
+    return (v8r){{vmulq_f32(a.half[0], b.half[0]), vmulq_f32(a.half[1], b.half[1])}};
+}
+
+V8_INLINE void v8r_store(float *p, v8r a)
+{
+    vst1q_f32(p, a.half[0]), vst1q_f32(p + 4, a.half[1]);
+}
+
 V8_INLINE v8f v8r_value(v8r a)
 {
     v8f v;
@@ -145,6 +160,9 @@ typedef v8f v8r;
 #define v8r_fma(a, b, c)    v8_fma(a, b, c)
 #define v8r_fma_at(p, b, c) v8_fma(v8_load(p), b, c) /* p stays in memory, as an operand */
 #define v8r_add(a, b)       ((a) + (b))
+#define v8r_sub(a, b)       ((a) - (b))
+#define v8r_mul(a, b)       ((a) * (b))
+#define v8r_store(p, a)     v8_store(p, a)
 #define v8r_value(a)        (a)
 #endif
 

@@ -18,6 +18,16 @@ V8_INLINE __m512 v16_load(const float *p)
     return v;
 }
 
+V8_INLINE void v16_store(float *p, __m512 a)
+{
+    _mm512_storeu_ps(p, a);
+}
+
+#define v16_set(x)       _mm512_set1_ps(x)
+#define v16_fma(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define v16_mul(a, b)    _mm512_mul_ps(a, b)
+#define v16_sub(a, b)    _mm512_sub_ps(a, b)
+
 /* The halves' sums of a, then those of b: i + (i+8). */
 V8_INLINE __m512 v16_fold(__m512 a, __m512 b)
 {
