@@ -13,9 +13,9 @@
 #include "base/pool.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "base/topology.h"
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #ifdef __linux__
@@ -191,16 +191,6 @@ void pool_run(struct pool *p, void (*fn)(void *arg, int task, int thread), void 
     wait_for_job(p);
 }
 
-/* Signals for the process are the main thread's business; only faults of its own reach a worker. */
-static void block_signals(sigset_t *old)
-{
-    const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGPROF};
-    sigset_t all;
-    sigfillset(&all);
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) sigdelset(&all, faults[i]);
-    pthread_sigmask(SIG_SETMASK, &all, old);
-}
-
 static void stop_workers(struct pool *p, int n)
 {
     pthread_mutex_lock(&p->lock);
@@ -223,14 +213,11 @@ static void release(struct pool *p)
 
 static int start_workers(struct pool *p, const struct topology_core *place, struct err *e)
 {
-    sigset_t old;
     int rc = 0, n = 0;
-    block_signals(&old);
     for (; n < p->n_threads - 1 && !rc; n += !rc) {
         p->worker[n] = (struct worker){.pool = p, .thread = n + 1, .cpu = place[n + 1].cpu};
-        rc = pthread_create(&p->worker[n].id, NULL, worker_main, &p->worker[n]);
+        rc = thread_start(&p->worker[n].id, worker_main, &p->worker[n]);
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (!rc) return 0;
     stop_workers(p, n);
     return err_set(e, ERR_MEMORY, "cannot start thread %d of %d: the system's limit of threads or memory is reached",

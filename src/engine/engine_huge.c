@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "engine_internal.h"
 
 enum {
@@ -97,8 +98,7 @@ struct huge_work *huge_start(const struct ds4_engine *g)
     *w = (struct huge_work){.c = g->canonical, .tables = file_huge_open(), .running = true};
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->ended, NULL);
-    if (w->tables >= 0 && !load_plan_make(g->canonical, g->draft, 1, &w->plan, &e) &&
-        !pthread_create(&w->thread, NULL, run, w))
+    if (w->tables >= 0 && !load_plan_make(g->canonical, g->draft, 1, &w->plan, &e) && !thread_start(&w->thread, run, w))
         return w;
     work_free(w);
     return NULL;

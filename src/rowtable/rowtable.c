@@ -8,12 +8,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/mem.h"
+#include "base/thread.h"
 #include "rowtable/rowtable_internal.h"
 
 /* A disk wants many requests under way: threads have one each, a ring has a slice of them. */
@@ -225,24 +225,20 @@ static void *reader_run(void *arg)
     return NULL;
 }
 
-/* Signals are for the threads of the program. With the lock held. */
+/* With the lock held. */
 static void start_readers(struct rowtable *t)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (t->n_readers < t->most_readers) {
         struct reader *const r = &t->reader[t->n_readers];
         *r = (struct reader){.t = t};
         if (t->first_ring) r->ring = t->n_readers == 0 ? t->first_ring : row_ring_create(&t->file);
-        if (pthread_create(&r->id, NULL, reader_run, r) != 0) {
+        if (thread_start(&r->id, reader_run, r) != 0) {
             if (r->ring != t->first_ring) row_ring_free(r->ring);
             break;
         }
         t->n_readers++;
     }
     t->most_readers = t->n_readers; /* what cannot be started now is not tried again */
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void rowtable_close(struct rowtable *t)

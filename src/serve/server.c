@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "serve/exchange.h"
 #include "serve/pages.h"
 #include "serve/server_internal.h"
@@ -182,10 +183,10 @@ static void *watch_model(void *arg)
 int server_run(struct server *s)
 {
     pthread_t scheduler, watch;
-    pthread_create(&s->small.thread, NULL, read_requests, &s->small);
-    pthread_create(&s->large.thread, NULL, read_requests, &s->large);
-    pthread_create(&scheduler, NULL, run_scheduler, s);
-    pthread_create(&watch, NULL, watch_model, s);
+    thread_start(&s->small.thread, read_requests, &s->small);
+    thread_start(&s->large.thread, read_requests, &s->large);
+    thread_start(&scheduler, run_scheduler, s);
+    thread_start(&watch, watch_model, s);
     http_run(s->http);
     pthread_mutex_lock(&s->lock);
     s->stopping = true;
