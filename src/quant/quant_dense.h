@@ -13,6 +13,8 @@
 enum { CHUNK = 1024, LANES = 16, MAX_ROWS = 4, MAX_COLS = DENSE_COLS };
 /* Activation rows from which on panels pay, and how many of these share a panel: it stays in a second-level cache. */
 enum { PANEL_FROM = 12, PANEL_COLS = 128 };
+/* Fewer weight rows are the panel themselves: copying activations would not pay. A multiple of a step's. */
+enum { FEW_ROWS = 32 };
 /* How many sixteens of each row of a step lie between what is asked for and what is multiplied. */
 enum { PANEL_AHEAD = 12 };
 

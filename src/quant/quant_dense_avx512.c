@@ -5,8 +5,8 @@
  * virtual). Many activation rows reach of that, medians of 11 rounds in alternation with panels of 32 weight rows in
  * the second-level cache that pass by six activation rows: 128 activation rows times 256 and 512 F16 rows of 4,096
  * values 83 % (62), times 1,024 of them 78 to 83 (57 to 60); 64 times 24 F32 rows of 16,384 values 57 to 63 (51 to 57).
- * What keeps it below: trees at the ends of chunks, copying the activations (a line takes 3 to 4 cycles; of 24 rows, a
- * fifth), and lines from the second-level cache: without asking for them 12 sixteens ahead 76 %.
+ * What keeps it below: trees at the ends of chunks, copying the activations (a line takes 3 to 4 cycles; with 24 rows
+ * it would be a fifth), and lines from the second-level cache: without asking for them 12 sixteens ahead 76 %.
  *
  * On an Intel Xeon (Emerald Rapids, virtual; the same floor, 83 to 89) those former panels reached with 1,024 F16 rows
  * of 4,096 values 64 to 73 %; today's have not been measured on it.

@@ -57,11 +57,15 @@ static bool matmul_check(struct dev_stream *s, const struct matmul_args *a, quan
 }
 
 /* Many rows and float weights: activations are the larger part, so a task has some of them and all weight rows, unless
- * that makes too few tasks. */
-static void float_plan(struct matmul_job *j, int64_t tasks)
+ * that makes too few tasks. All threads get as many, if these are not too small. */
+static void float_plan(struct matmul_job *j, int n_threads)
 {
-    j->col_step = (int)min_i64(FLOAT_COLS_MOST, max_i64(FLOAT_COLS, (j->a->n + tasks - 1) / tasks));
-    j->col_tasks = (j->a->n + j->col_step - 1) / j->col_step;
+    const int64_t n = j->a->n, tasks = 4 * (int64_t)n_threads;
+    const int64_t step = min_i64(FLOAT_COLS_MOST, max_i64(FLOAT_COLS, (n + tasks - 1) / tasks));
+    const int64_t few = (n + step - 1) / step, even = (few + n_threads - 1) / n_threads * n_threads;
+    const int64_t cols = even * FLOAT_COLS / 2 <= n ? even : few;
+    j->col_step = (int)((n + cols - 1) / cols);
+    j->col_tasks = (int)((n + j->col_step - 1) / j->col_step);
     const int64_t have = j->groups * j->col_tasks, panels = (j->group_rows + FLOAT_ROWS - 1) / FLOAT_ROWS;
     const int64_t parts = max_i64(1, min_i64((tasks + have - 1) / have, panels));
     j->row_step = (int)((panels + parts - 1) / parts * FLOAT_ROWS);
@@ -76,7 +80,7 @@ static void matmul_plan(struct matmul_job *j, int n_threads)
         a->x->d.kind == BUF_ACT ? act_row_bytes(a->x->d.act, a->x->d.width) : (size_t)a->w->v.ne[0] * sizeof(float);
     j->group_rows = a->each ? view_rows(&a->w->v) : view_rows(&a->w->v) / groups;
     if (j->a->n >= MANY && a->w->type->act == ACT_F32) {
-        float_plan(j, 4 * n_threads);
+        float_plan(j, n_threads);
         return;
     }
     /* Many activations pass by for each task, too many for a cache: larger tasks then. */
