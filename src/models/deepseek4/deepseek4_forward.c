@@ -29,12 +29,12 @@ static struct stage stage_begin(const struct deepseek4_model *m, struct step *st
                           .T = T};
 }
 
-/* Runs a stage for one part of the rows after the other. */
-static void by_parts(const struct stage *all, void (*stage)(const struct stage *part))
+/* Runs a stage for one part of the rows, `most` at most, after the other. */
+static void by_parts(const struct stage *all, int most, void (*stage)(const struct stage *part))
 {
     struct stage g = *all;
-    for (g.row = 0; g.row < all->T; g.row += DEEPSEEK4_PART) {
-        g.T = all->T - g.row < DEEPSEEK4_PART ? all->T - g.row : DEEPSEEK4_PART;
+    for (g.row = 0; g.row < all->T; g.row += most) {
+        g.T = all->T - g.row < most ? all->T - g.row : most;
         g.rows = block_step_part(&g.step->rows, g.row, g.T);
         g.op->set_rows(g.st, &g.rows);
         stage(&g);
@@ -103,24 +103,31 @@ static void hc_pre(const struct stage *g, struct dev_buf *streams, const struct 
     norm(g, x, x, weight, 1, s->D);
 }
 
-/* The two of a layer, as stages by parts. */
-static void hc_pre_attn(const struct stage *g)
+static struct dev_buf *streams_of(const struct stage *g)
 {
-    hc_pre(g, rows_of(g, VIEW_STREAMS, g->step->carry[0]), &g->w->hc_attn, g->w->attn_norm, false);
-}
-
-static void hc_pre_ffn(const struct stage *g)
-{
-    hc_pre(g, rows_of(g, VIEW_STREAMS, g->step->carry[0]), &g->w->hc_ffn, g->w->ffn_norm, false);
+    return rows_of(g, VIEW_STREAMS, g->step->carry[0]);
 }
 
 /* streams <- post * S_Y + comb . streams */
 static void hc_post(const struct stage *g)
 {
-    g->op->hc_expand(
-        g->st,
-        &(struct hc_expand_args){
-            .y = g->y->buf[S_Y], .gates = g->y->buf[S_MIX], .x = g->step->carry[0], .streams = g->s->n, .n = g->T});
+    g->op->hc_expand(g->st, &(struct hc_expand_args){.y = rows_of(g, VIEW_Y, g->y->buf[S_Y]),
+                                                     .gates = rows_of(g, VIEW_MIX, g->y->buf[S_MIX]),
+                                                     .x = streams_of(g),
+                                                     .streams = g->s->n,
+                                                     .n = g->T});
+}
+
+/* Before attention, and between it and the experts, as stages by parts. */
+static void hc_pre_attn(const struct stage *g)
+{
+    hc_pre(g, streams_of(g), &g->w->hc_attn, g->w->attn_norm, false);
+}
+
+static void hc_pre_ffn(const struct stage *g)
+{
+    hc_post(g);
+    hc_pre(g, streams_of(g), &g->w->hc_ffn, g->w->ffn_norm, false);
 }
 
 /* ---------------------------------------------------------------- attention, spec 3.3 - 3.8 */
@@ -226,7 +233,7 @@ static void attention(const struct stage *g)
     project(g);
     if (g->ls->ratio) compress(g, &g->w->attn_lane, false);
     if (g->ls->indexed) compress(g, &g->w->index_lane, true);
-    by_parts(g, attend);
+    by_parts(g, DEEPSEEK4_PART, attend);
     g->op->ring_write(g->st, &(struct ring_write_args){.x = y->buf[S_RAW], .ring = y->ring[RING_RAW]});
 }
 
@@ -280,13 +287,12 @@ void deepseek4_layer_run(const void *model, struct step *step, int l)
     g.op->set_rows(g.st, &step->rows);
     block_step_segments(step, l, step->rows.n_segments, NULL);
 
-    by_parts(&g, hc_pre_attn);
+    by_parts(&g, DEEPSEEK4_STREAMS, hc_pre_attn);
     tap_at(step->taps, TAP_ATTN_IN, l, g.st, b[S_XN], g.T);
     attention(&g);
     tap_at(step->taps, TAP_ATTN_OUT, l, g.st, b[S_Y], g.T);
-    hc_post(&g);
 
-    by_parts(&g, hc_pre_ffn);
+    by_parts(&g, DEEPSEEK4_STREAMS, hc_pre_ffn);
     tap_at(step->taps, TAP_FFN_IN, l, g.st, b[S_XN], g.T);
     moe(&g);
     tap_at(step->taps, TAP_FFN_OUT, l, g.st, b[S_Y], g.T);
@@ -317,8 +323,8 @@ void deepseek4_head(const void *model, struct step *step, const int *row, int n,
 {
     const struct deepseek4_model *m = model;
     struct dev_buf *const *b = ((struct block_scratch *)step->scratch)->buf;
-    for (int i = 0; i < n; i += DEEPSEEK4_HEAD_PART) {
-        struct stage g = stage_begin(m, step, n - i < DEEPSEEK4_HEAD_PART ? n - i : DEEPSEEK4_HEAD_PART);
+    for (int i = 0; i < n; i += DEEPSEEK4_STREAMS) {
+        struct stage g = stage_begin(m, step, n - i < DEEPSEEK4_STREAMS ? n - i : DEEPSEEK4_STREAMS);
         g.op->set_rows(g.st, &step->rows);
         g.op->gather(g.st, &(struct gather_args){.x = step->carry[0], .out = b[S_HEAD], .row = row + i, .n = g.T});
         hc_pre(&g, b[S_HEAD], &m->output_hc, m->output_norm, true);

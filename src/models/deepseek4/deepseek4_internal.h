@@ -93,13 +93,14 @@ void deepseek4_cost(const void *model, const struct canonical *c, int from, int 
 
 /* ---------------------------------------------------------------- scratch: rows of one layer call, T = most rows
  *
- * The widest rows, those of queries and of normed streams, are needed for a part of the step at a time: P = at most
- * DEEPSEEK4_PART rows. Experts gain from many rows and get all of them. */
+ * The widest rows are needed for a part of the step at a time: those of queries for P = at most DEEPSEEK4_PART rows,
+ * normed streams for N = at most DEEPSEEK4_STREAMS, since streams are read several times and a third-level cache should
+ * hold them meanwhile. Experts gain from many rows and get all of them. */
 
-enum { DEEPSEEK4_PART = 256, DEEPSEEK4_HEAD_PART = 64 };
+enum { DEEPSEEK4_PART = 256, DEEPSEEK4_STREAMS = 64 };
 
 enum deepseek4_scratch_id {
-    S_FLAT, /* [P][1][n*D] normed streams */
+    S_FLAT, /* [N][1][n*D] normed streams */
     S_MIX,  /* [T][1][2n+n^2] hyper-connection gates */
     S_XN,   /* [T][1][D] input of a sublayer, before and after its norm */
     S_QR,   /* [T][1][Rq] */
@@ -115,7 +116,7 @@ enum deepseek4_scratch_id {
     S_ROUTER,    /* [T][1][E] */
     S_IDS,       /* [T][1][K] I32 */
     S_WEIGHTS,   /* [T][1][K] */
-    S_HEAD,      /* [DEEPSEEK4_HEAD_PART][1][n*D] gathered streams */
+    S_HEAD,      /* [N][1][n*D] gathered streams */
     S_COUNT,
     S_Y = S_XN /* output of a sublayer, in place of its input */
 };

@@ -32,9 +32,8 @@ static struct buf_desc describe(const void *model, int id, int T)
     for (int l = 0; l < s->L; l++) indexed |= s->layer[l].indexed;
     switch ((enum deepseek4_scratch_id)id) {
     case S_FLAT:
-        return scratch_floats(P, 1, s->n * s->D);
     case S_HEAD:
-        return scratch_floats(smaller(T, DEEPSEEK4_HEAD_PART), 1, s->n * s->D);
+        return scratch_floats(smaller(T, DEEPSEEK4_STREAMS), 1, s->n * s->D);
     case S_MIX:
         return scratch_floats(T, 1, 2 * s->n + s->n * s->n);
     case S_XN:
