@@ -5,7 +5,11 @@
  * There sums of 2,048 tokens of Flash's heads (64 of 512 values) run at 53 (profile of ds4-bench), and so did scores
  * with two heads and eight rows at a time. On one core of an Intel Xeon (Emerald Rapids, virtual; two a cycle, 83 to
  * 89) sums reach 60 to 98 %, as other work on the machine leaves it; in the same runs scores, which end with a tree
- * each, reach 76 to 86 % as much as sums by fours (three runs) and 74 to 81 % by two and eight (nine runs). */
+ * each, reach 76 to 86 % as much as sums by fours (three runs) and 74 to 81 % by two and eight (nine runs).
+ *
+ * One core of an AMD EPYC (Zen 5, virtual; two a cycle, 117): 64 heads with 192 and 640 rows of 512 values, medians and
+ * best tenths of 21 rounds in alternation: sums 91 and 96, 78 and 89 %; scores 78 and 85, 73 and 80 % (sums that began
+ * as an array in memory 70 and 80, 67 and 72; asking for the next rows' lines gained nothing). */
 #ifndef CPU_VEC512_H
 #define CPU_VEC512_H
 #include "device/cpu/cpu_vec.h"
@@ -60,8 +64,8 @@ V8_INLINE __m512 dots_4x4(int width, const float *const row[4], const float *con
         const int end = min_int(width, at + CHUNK);
         __m512 s[4][4];
 #pragma GCC unroll 8
-        for (int i = 0; i < 16; i++) s[i / 4][i % 4] = _mm512_setzero_ps();
-#pragma GCC unroll 4
+        for (int r = 0; r < 4; r++) s[r][0] = s[r][1] = s[r][2] = s[r][3] = _mm512_setzero_ps();
+#pragma GCC unroll 2
         for (int i = at; i < end; i += 16) {
             const __m512 r0 = v16_load(row[0] + i), r1 = v16_load(row[1] + i), r2 = v16_load(row[2] + i),
                          r3 = v16_load(row[3] + i);
