@@ -72,18 +72,24 @@ static inline uint8_t *put_high(const uint8_t *const *x, size_t at, int n, int h
     return to;
 }
 
+/* Bytes of two vectors in turn; low: of their first halves. */
+typedef uint8_t v16b __attribute__((vector_size(16)));
+static inline v16b zip_bytes(v16b a, v16b b, bool low)
+{
+    return low ? __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+               : __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+}
+
 /* 32 codes of n rows as quads of every eighth value. */
 static inline uint8_t *put_eighths(const uint8_t *const *x, size_t at, int n, uint8_t *to)
 {
     for (int c = 0; c < n; c++) {
-        uint64_t v[4];
-        memcpy(v, x[c] + at, sizeof v);
-        for (int j = 0; j < 8; j++) {
-            const uint64_t quad = (v[0] >> 8 * j & 255) | (v[1] >> 8 * j & 255) << 8 | (v[2] >> 8 * j & 255) << 16 |
-                                  (v[3] >> 8 * j & 255) << 24;
-            const uint32_t low = (uint32_t)quad;
-            memcpy(to + 4 * (j * n + c), &low, 4);
-        }
+        v16b a, b;
+        memcpy(&a, x[c] + at, sizeof a); /* eighths 0 and 1, 2 and 3 */
+        memcpy(&b, x[c] + at + sizeof a, sizeof b);
+        const v16b even = zip_bytes(a, b, true), odd = zip_bytes(a, b, false); /* of 0 and 2, of 1 and 3 */
+        const v16b quad[2] = {zip_bytes(even, odd, true), zip_bytes(even, odd, false)};
+        for (int j = 0; j < 8; j++) memcpy(to + 4 * (j * n + c), (const uint8_t *)quad + 4 * j, 4);
     }
     return to + 32 * n;
 }
