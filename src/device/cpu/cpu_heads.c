@@ -2,12 +2,17 @@
  *
  * Queries are taken in groups whose scores fit in memory. Three passes over (query, kv head): scores of tiles of 64
  * rows; exponentials and their sums, tile after tile; sums of values, some columns a task. Rows are decoded by the task
- * that uses them. */
+ * that uses them, once for all of its queries that see them alike.
+ *
+ * Floor: scores and sums of 24 heads of 256 values over 2,048 tokens 26 thousand million multiply-adds, 0.11 s on 2
+ * cores of an AMD EPYC (Zen 5, virtual, AVX-512, 232 a second), where they take 0.34 (0.51 with rows decoded for every
+ * query). */
 #include <math.h>
 #include <string.h>
 #include "device/cpu/cpu_internal.h"
 
 enum { SCORES_MOST = 8 << 20, TILES_PER_TASK = 4, VALUE_COLUMNS = 64 };
+enum { MANY = 64, BLOCK = 8 }; /* from so many queries on a task takes so many */
 
 /* ---------------------------------------------------------------- rows of a store */
 
@@ -108,7 +113,7 @@ struct heads_job {
     const struct attention_heads_args *a;
     const struct cpu_kernels *k;
     int width, padded, each, each_pad; /* values of a head; query heads of a kv head */
-    int row0, n;                       /* queries of the group */
+    int row0, n, block;                /* queries of the group, of a task */
     int64_t seen;                      /* most rows that one of them sees */
     int64_t tiles;                     /* of so many rows */
     float *z;                          /* [n][kv_heads][seen][each_pad] */
@@ -135,6 +140,16 @@ static struct seen seen_by(const struct heads_job *j, int i)
     v.tail = all / a->block * a->block;
     v.n = v.n_selected + all - v.tail;
     return v;
+}
+
+/* Queries [i, end) of a task: one, or as many as see all rows of a session, the last one most. */
+static int alike(const struct heads_job *j, int i, int last)
+{
+    const int32_t *segment = j->s->rows->segment + j->row0;
+    int end = i + 1;
+    if (seen_by(j, j->row0 + i).selected) return end;
+    while (end < last && segment[end] == segment[i] && !seen_by(j, j->row0 + end).selected) end++;
+    return end;
 }
 
 static int64_t seen_row(const struct heads_job *j, const struct seen *v, int64_t i)
@@ -187,7 +202,7 @@ static struct heads_scratch scratch_carve(struct carve *c, const struct heads_jo
     struct heads_scratch t;
     t.rows = carve_take(c, CPU_TILE * (size_t)j->padded * sizeof(float));
     t.q = carve_take(c, (size_t)j->each * (size_t)j->padded * sizeof(float));
-    t.acc = carve_take(c, (size_t)j->each * VALUE_COLUMNS * sizeof(float));
+    t.acc = carve_take(c, (size_t)j->block * (size_t)j->each * VALUE_COLUMNS * sizeof(float));
     return t;
 }
 
@@ -196,14 +211,37 @@ static int64_t tasks_of_tiles(const struct heads_job *j)
     return (j->tiles + TILES_PER_TASK - 1) / TILES_PER_TASK;
 }
 
-static void score_tile(const struct heads_job *j, const struct seen *v, int query, int kv, int64_t tile, const float *q,
-                       float *rows)
+/* Queries of a task. */
+struct queries {
+    int first, end, kv;
+};
+
+static struct queries queries_of(const struct heads_job *j, int64_t item)
 {
-    const float *row[CPU_TILE];
-    const int64_t first = tile * CPU_TILE;
-    const int m = (int)min_i64(CPU_TILE, v->n - first);
-    float *max = max_of(j, query, kv) + tile * j->each_pad, *z = z_of(j, query, kv) + first * j->each_pad;
-    tile_rows(j, v, first, m, kv * j->width, j->width, rows, row);
+    const int first = (int)(item / j->a->kv_heads) * j->block;
+    return (struct queries){
+        .first = first, .end = (int)min_i64(first + j->block, j->n), .kv = (int)(item % j->a->kv_heads)};
+}
+
+/* Items of queries_of. */
+static int64_t query_items(const struct heads_job *j)
+{
+    return (int64_t)((j->n + j->block - 1) / j->block) * j->a->kv_heads;
+}
+
+/* Rows of a tile that a query sees. */
+static int tile_seen(const struct heads_job *j, int query, int64_t tile)
+{
+    return (int)max_i64(0, min_i64(CPU_TILE, seen_by(j, j->row0 + query).n - tile * CPU_TILE));
+}
+
+static void score_tile(const struct heads_job *j, int query, int kv, int64_t tile, const float *const *row, float *pad)
+{
+    const int m = tile_seen(j, query, tile);
+    float *max = max_of(j, query, kv) + tile * j->each_pad, *z = z_of(j, query, kv) + tile * CPU_TILE * j->each_pad;
+    const float *q = buf_floats(j->a->q, j->row0 + query) + (size_t)kv * (size_t)j->each * (size_t)j->width;
+    if (!m) return;
+    q = cpu_pad_rows(q, j->each, j->width, j->padded, pad);
     for (int h = 0; h < j->each_pad; h++) max[h] = h < j->each ? -INFINITY : 0;
     if (j->each < j->each_pad) memset(z, 0, (size_t)m * (size_t)j->each_pad * sizeof *z);
     const struct cpu_scores s = {
@@ -216,14 +254,16 @@ static void score_task(void *arg, int task, int thread)
     const struct heads_job *j = arg;
     struct carve c = {.base = cpu_scratch_of(j->s, thread)};
     const struct heads_scratch t = scratch_carve(&c, j);
-    const int64_t of_tiles = tasks_of_tiles(j), pair = task / of_tiles, first = task % of_tiles * TILES_PER_TASK;
-    const int query = (int)(pair / j->a->kv_heads), kv = (int)(pair % j->a->kv_heads);
-    const struct seen v = seen_by(j, j->row0 + query);
-    if (first * CPU_TILE >= v.n) return;
-    const float *heads = buf_floats(j->a->q, j->row0 + query) + (size_t)kv * (size_t)j->each * (size_t)j->width;
-    heads = cpu_pad_rows(heads, j->each, j->width, j->padded, t.q);
-    for (int64_t tile = first; tile < first + TILES_PER_TASK && tile * CPU_TILE < v.n; tile++)
-        score_tile(j, &v, query, kv, tile, heads, t.rows);
+    const int64_t of_tiles = tasks_of_tiles(j), first = task % of_tiles * TILES_PER_TASK;
+    const struct queries q = queries_of(j, task / of_tiles);
+    const float *row[CPU_TILE];
+    for (int64_t tile = first; tile < min_i64(first + TILES_PER_TASK, j->tiles); tile++)
+        for (int i = q.first, end; i < q.end; i = end) {
+            end = alike(j, i, q.end);
+            const struct seen v = seen_by(j, j->row0 + end - 1);
+            tile_rows(j, &v, tile * CPU_TILE, tile_seen(j, end - 1, tile), q.kv * j->width, j->width, t.rows, row);
+            for (; i < end; i++) score_tile(j, i, q.kv, tile, row, t.q);
+        }
 }
 
 static void softmax_pairs(void *arg, int64_t from, int64_t to, int thread)
@@ -248,25 +288,39 @@ static int value_parts(const struct heads_job *j)
     return (j->width + VALUE_COLUMNS - 1) / VALUE_COLUMNS;
 }
 
+/* Columns [c0, c0 + n) of the sums of queries [from, end) that see rows alike; acc: [query][each][n rounded up]. */
+static void sum_values(const struct heads_job *j, int from, int end, int kv, int c0, int n, float *rows, float *acc)
+{
+    const size_t padded = round_up((size_t)n, 16), values = (size_t)j->each * padded;
+    const struct seen v = seen_by(j, j->row0 + end - 1);
+    const float *row[CPU_TILE];
+    memset(acc, 0, (size_t)(end - from) * values * sizeof *acc);
+    for (int64_t tile = 0; tile * CPU_TILE < v.n; tile++) {
+        tile_rows(j, &v, tile * CPU_TILE, tile_seen(j, end - 1, tile), (j->a->kv_heads + kv) * j->width + c0, n, rows,
+                  row);
+        for (int i = from; i < end; i++) {
+            const float *z = z_of(j, i, kv) + tile * CPU_TILE * j->each_pad;
+            const int m = tile_seen(j, i, tile);
+            if (m) j->k->attention_sum(m, row, (int)padded, j->each, z, j->each_pad, acc + (size_t)(i - from) * values);
+        }
+    }
+    for (int i = from; i < end; i++)
+        for (int h = 0; h < j->each; h++, acc += padded) {
+            float *out = buf_floats(j->a->out, j->row0 + i) + (size_t)(kv * j->each + h) * (size_t)j->width + c0;
+            j->k->scale(n, acc, 1 / sum_of(j, i, kv)[h], out);
+        }
+}
+
 static void value_task(void *arg, int task, int thread)
 {
     const struct heads_job *j = arg;
     struct carve c = {.base = cpu_scratch_of(j->s, thread)};
     const struct heads_scratch t = scratch_carve(&c, j);
-    const int parts = value_parts(j), pair = task / parts, c0 = task % parts * VALUE_COLUMNS;
-    const int query = pair / j->a->kv_heads, kv = pair % j->a->kv_heads;
-    const int n = (int)min_i64(VALUE_COLUMNS, j->width - c0), padded = (int)round_up((size_t)n, 16);
-    const struct seen v = seen_by(j, j->row0 + query);
-    const float *row[CPU_TILE], *z = z_of(j, query, kv), *sum = sum_of(j, query, kv);
-    memset(t.acc, 0, (size_t)j->each * (size_t)padded * sizeof *t.acc);
-    for (int64_t first = 0; first < v.n; first += CPU_TILE) {
-        const int m = (int)min_i64(CPU_TILE, v.n - first);
-        tile_rows(j, &v, first, m, (j->a->kv_heads + kv) * j->width + c0, n, t.rows, row);
-        j->k->attention_sum(m, row, padded, j->each, z + first * j->each_pad, j->each_pad, t.acc);
-    }
-    for (int h = 0; h < j->each; h++) {
-        float *out = buf_floats(j->a->out, j->row0 + query) + (size_t)(kv * j->each + h) * (size_t)j->width + c0;
-        j->k->scale(n, t.acc + (size_t)h * (size_t)padded, 1 / sum[h], out);
+    const int parts = value_parts(j), c0 = task % parts * VALUE_COLUMNS;
+    const struct queries q = queries_of(j, task / parts);
+    for (int i = q.first, end; i < q.end; i = end) {
+        end = alike(j, i, q.end);
+        sum_values(j, i, end, q.kv, c0, (int)min_i64(VALUE_COLUMNS, j->width - c0), t.rows, t.acc);
     }
 }
 
@@ -294,6 +348,7 @@ static void group_size(struct heads_job *j, int row0)
         j->seen = seen;
         j->n++;
     }
+    j->block = j->n < MANY ? 1 : BLOCK;
 }
 
 static bool group_check(struct heads_job *j)
@@ -316,9 +371,9 @@ static void group_run(struct heads_job *j)
     if (!c.base || !cpu_thread_scratch(j->s, one.used)) return;
     group_carve(&c, j);
     const int64_t pairs = (int64_t)j->n * j->a->kv_heads;
-    cpu_tasks(j->s, score_task, j, pairs * tasks_of_tiles(j));
+    cpu_tasks(j->s, score_task, j, query_items(j) * tasks_of_tiles(j));
     cpu_ranges(j->s, softmax_pairs, j, pairs, 4 * j->seen * j->each_pad);
-    cpu_tasks(j->s, value_task, j, pairs * value_parts(j));
+    cpu_tasks(j->s, value_task, j, query_items(j) * value_parts(j));
 }
 
 static void heads_widths(struct heads_job *j)
@@ -343,7 +398,7 @@ void cpu_heads_work(const struct cpu_dev *d, const struct work_desc *a, struct c
 {
     if (!a->kv_heads) return;
     const struct attention_heads_args args = {.kv_heads = a->kv_heads};
-    struct heads_job j = {.a = &args, .width = a->width, .each = a->heads / a->kv_heads};
+    struct heads_job j = {.a = &args, .width = a->width, .each = a->heads / a->kv_heads, .block = BLOCK};
     heads_widths(&j);
     const int64_t most = a->top_k ? (int64_t)a->top_k * a->block + a->block : a->ctx;
     j.seen = min_i64(most, a->ctx);
