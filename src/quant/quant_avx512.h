@@ -14,10 +14,10 @@ enum { SLAB_ROWS = 16 /* weight rows of a vector */ };
 /* Into which caches kernels for few activation rows ask for lines (quant_direct_avx512.h says why). */
 enum asking { ASK_SECOND, ASK_BOTH };
 
-/* What this processor is better off with. */
+/* What this processor is better off with. Of AMD's, Zen 5 alone has VP2INTERSECT. */
 INLINE enum asking asking(void)
 {
-    return __builtin_cpu_is("intel") ? ASK_BOTH : ASK_SECOND;
+    return __builtin_cpu_is("intel") || __builtin_cpu_supports("avx512vp2intersect") ? ASK_BOTH : ASK_SECOND;
 }
 
 INLINE __m512i load512(const void *p)
