@@ -3,10 +3,13 @@
  * block's sum.
  *
  * Floor: per block, 32 rows and a column 16 products and 8 float operations. Where all share two 512-bit units, 0.67 of
- * the int8 peak; on Zen 4, half of the float operations have units of their own, 0.8. One core of an Intel Xeon
- * (Emerald Rapids, int8 peak 362 thousand million multiply-adds a second, floor 241), 48 and 1,024 activations of 4,096
- * values, three runs of bench_quant: Q8_0 166 to 177 and 225 to 234; MXFP4 168 and 175, 222 and 238 (and 113, 140 while
- * the clock was low). Zen 4, 3.7 GHz, peak 236, floor 189, panels of four rows: Q8_0 181.
+ * the int8 peak; where additions and conversions have units of their own (Zen 4, Zen 5), 0.8 (Q4_1, Q5_1 0.73). One
+ * core of an Intel Xeon (Emerald Rapids, int8 peak 362 thousand million multiply-adds a second, floor 241), 48 and
+ * 1,024 activations of 4,096 values, all columns at once, three runs of bench_quant: Q8_0 166 to 177 and 225 to 234;
+ * MXFP4 168 and 175, 222 and 238 (and 113, 140 while the clock was low). Zen 4, 3.7 GHz, peak 236, floor 189, panels of
+ * four rows: Q8_0 181. One of two cores of an AMD EPYC (Zen 5, virtual), slabs and panels of eight in the caches, share
+ * of the peak in alternation with it, medians of 101, all columns at once in brackets: Q8_0 0.76 (0.71), MXFP4 0.75
+ * (0.71), Q4_0 0.73 (0.71), Q4_1 0.68 (0.65).
  *
  * Weights are transposed before they are unpacked (quant_slab_rows_avx512.h). Per block and sixteen rows 12 blends of
  * loads and 8 shuffles for nibbles, 8 look-ups, 4 shifts, and another 19 for scales, two a cycle: 26 cycles; Q8_0 8,
@@ -106,34 +109,45 @@ INLINE void fill(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, 
         }
 }
 
-/* da, sum: scale of an activation block, and times the sum of its codes. */
-INLINE __m512 step512(enum qtype t, __m512 acc, __m512i products, const struct half32 *w, __m512 da, __m512 sum)
+/* dw, da: scales of the blocks; min, sum: the weights' minimums, and da times the sum of the activations' codes. */
+INLINE __m512 step512(enum qtype t, __m512 acc, __m512i products, __m512 dw, __m512 da, const float *min, __m512 sum)
 {
-    const __m512 s = _mm512_cvtepi32_ps(products), dw = _mm512_load_ps(w->d);
+    const __m512 s = _mm512_cvtepi32_ps(products);
     if (t == QT_Q8_0) return _mm512_add_ps(acc, _mm512_mul_ps(s, _mm512_mul_ps(dw, da)));
     if (t == QT_Q4_0) return _mm512_add_ps(acc, _mm512_mul_ps(_mm512_mul_ps(s, dw), da));
     const __m512 v = _mm512_mul_ps(_mm512_mul_ps(da, dw), s);
     if (!has_min(t)) return _mm512_add_ps(acc, v);
-    return _mm512_add_ps(acc, _mm512_add_ps(v, _mm512_mul_ps(_mm512_load_ps(w->min), sum)));
+    return _mm512_add_ps(acc, _mm512_add_ps(v, _mm512_mul_ps(_mm512_load_ps(min), sum)));
+}
+
+/* One block of columns [c0, c0 + n) of C. */
+INLINE void pass(enum qtype t, int C, int c0, int n, const struct held512 *codes, const struct half32 *const s[HALVES],
+                 const __m512 dw[HALVES], const uint8_t *x, float *acc)
+{
+    __m512i sum[PASS][HALVES];
+    pass512(C, c0, n, codes, x + 32 * C, x, sum);
+    UNROLL for (int c = 0; c < n; c++)
+    {
+        const __m512 da = spread_float(x + 4 * (9 * C + c0 + c));
+        UNROLL for (int h = 0; h < HALVES; h++)
+        {
+            float *const v = acc_at(acc, c0 + c, h);
+            _mm512_store_ps(v, step512(t, _mm512_load_ps(v), sum[c][h], dw[h], da, s[h]->min,
+                                       has_min(t) ? spread_float(x + 4 * (10 * C + c0 + c)) : da));
+        }
+    }
+    pass_end();
 }
 
 INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, const uint8_t *x, float *acc)
 {
     for (int b = 0; b < n_blocks; b++, x += (has_min(t) ? 44 : 40) * C) {
         const struct half32 *const s[HALVES] = {half_at(t, slab, HALVES * b), half_at(t, slab, HALVES * b + 1)};
-        __m512i sum[PANEL][HALVES];
-        UNROLL for (int c = 0; c < C; c++) sum[c][0] = sum[c][1] = spread512(x + 4 * (8 * C + c));
-        groups512(C, s[0]->code, s[1]->code, x, 0, 8, sum);
-        UNROLL for (int c = 0; c < C; c++)
-        {
-            const __m512 da = spread_float(x + 4 * (9 * C + c));
-            UNROLL for (int h = 0; h < HALVES; h++)
-            {
-                float *const v = acc_at(acc, c, h);
-                _mm512_store_ps(v, step512(t, _mm512_load_ps(v), sum[c][h], s[h], da,
-                                           has_min(t) ? spread_float(x + 4 * (10 * C + c)) : da));
-            }
-        }
+        const struct held512 codes = hold512(s[0]->code, s[1]->code);
+        __m512 dw[HALVES] = {_mm512_load_ps(s[0]->d), _mm512_load_ps(s[1]->d)};
+        __asm__("" : "+v"(dw[0]), "+v"(dw[1])); /* in registers too */
+        pass(t, C, 0, first_pass(C), &codes, s, dw, x, acc);
+        if (first_pass(C) < C) pass(t, C, first_pass(C), C - first_pass(C), &codes, s, dw, x, acc);
     }
 }
 

@@ -1,10 +1,12 @@
 /* AVX-512 slab kernel of IQ4_XS, whose blocks of 256 are eight steps of 32 codes (activations ACT_Q8_K). Slabs hold the
  * codes 128 too high. Spec more-quants 2.2.
  *
- * Floor: per step of 32 codes, 32 rows and a column 16 products and 6 float operations share two pipes: 0.73 of the
- * int8 peak. Measured, one core of an Intel Xeon (Emerald Rapids), 10^9 multiply-adds per second with 4, 12, 48 and
- * 1,024 activation rows, rows unpacked one by one: 45, 73, 163, 183; unpacking 256 values of 32 rows 224 to 248 ns, one
- * by one 514 to 529. */
+ * Floor: per step of 32 codes, 32 rows and a column 16 products and 8 float operations share two pipes: 0.67 of the
+ * int8 peak, 0.8 where additions and conversions have pipes of their own. One of two cores of an AMD EPYC (Zen 5,
+ * virtual), slabs and panels of eight in the caches, share of the peak in alternation with it: 0.74, all columns at
+ * once 0.57. Measured before that, one core of an Intel Xeon (Emerald Rapids), 10^9 multiply-adds per second with 4,
+ * 12, 48 and 1,024 activation rows, rows unpacked one by one: 45, 73, 163, 183; unpacking 256 values of 32 rows 224 to
+ * 248 ns, one by one 514 to 529. */
 #ifdef __AVX512VNNI__
 #include "quant/quant_blocks.h"
 #include "quant/quant_slab_avx512.h"
@@ -43,37 +45,35 @@ static void fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, 
         }
 }
 
-/* d: the blocks' scales times that of each activation row. */
-INLINE void step_xs(int C, const struct half_xs s[HALVES], int i, const uint8_t *x, const __m512 d[PANEL][HALVES],
-                    float *acc)
+/* Step i of a block, of columns [c0, c0 + n) of C; d: the blocks' scales times that of each activation row. */
+INLINE void pass(int C, int c0, int n, const struct held512 *codes, const struct half_xs s[HALVES], int i,
+                 const uint8_t *x, const float *d, float *acc)
 {
-    __m512i sum[PANEL][HALVES];
-    UNROLL for (int c = 0; c < C; c++) sum[c][0] = sum[c][1] = spread512(x + 4 * ((64 + i) * C + c));
-    UNROLL for (int j = 8 * i; j < 8 * i + 8; j++)
+    __m512i sum[PASS][HALVES];
+    pass512(C, c0, n, codes, x + 4 * (64 + i) * C, x + 32 * i * C, sum);
+    UNROLL for (int c = 0; c < n; c++) UNROLL for (int h = 0; h < HALVES; h++)
     {
-        const __m512i w0 = load512(s[0].code[j]), w1 = load512(s[1].code[j]);
-        UNROLL for (int c = 0; c < C; c++)
-        {
-            const __m512i a = spread512(x + 4 * (j * C + c));
-            sum[c][0] = _mm512_dpbusd_epi32(sum[c][0], w0, a);
-            sum[c][1] = _mm512_dpbusd_epi32(sum[c][1], w1, a);
-        }
-    }
-    UNROLL for (int c = 0; c < C; c++) UNROLL for (int h = 0; h < HALVES; h++)
-    {
-        float *const v = acc_at(acc, c, h);
-        const __m512 scale = _mm512_mul_ps(d[c][h], _mm512_load_ps(s[h].scale[i]));
+        float *const v = acc_at(acc, c0 + c, h);
+        const __m512 scale = _mm512_mul_ps(_mm512_load_ps(d + (v - acc)), _mm512_load_ps(s[h].scale[i]));
         _mm512_store_ps(v, _mm512_add_ps(_mm512_load_ps(v), _mm512_mul_ps(scale, _mm512_cvtepi32_ps(sum[c][h]))));
     }
+    pass_end();
+}
+
+INLINE void step_xs(int C, const struct half_xs s[HALVES], int i, const uint8_t *x, const float *d, float *acc)
+{
+    const struct held512 codes = hold512(s[0].code + 8 * i, s[1].code + 8 * i);
+    pass(C, 0, first_pass(C), &codes, s, i, x, d, acc);
+    if (first_pass(C) < C) pass(C, first_pass(C), C - first_pass(C), &codes, s, i, x, d, acc);
 }
 
 INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, const uint8_t *x, float *acc)
 {
     const struct half_xs *s = (const struct half_xs *)(const void *)slab;
     for (int b = 0; b < n_blocks; b++, s += HALVES, x += 4 * 73 * C) {
-        __m512 d[PANEL][HALVES];
-        UNROLL for (int c = 0; c < C; c++) UNROLL for (int h = 0; h < HALVES; h++) d[c][h] =
-            _mm512_mul_ps(_mm512_load_ps(s[h].d), spread_float(x + 4 * (72 * C + c)));
+        _Alignas(64) float d[PANEL * QUANT_SLAB];
+        UNROLL for (int c = 0; c < C; c++) UNROLL for (int h = 0; h < HALVES; h++)
+            _mm512_store_ps(acc_at(d, c, h), _mm512_mul_ps(_mm512_load_ps(s[h].d), spread_float(x + 4 * (72 * C + c))));
         for (int i = 0; i < 8; i++) step_xs(C, s, i, x, d, acc);
     }
 }
