@@ -77,17 +77,29 @@ static void walk_start(struct walk *v, const struct cpu_slabs *w)
     for (int i = 0; i < w->n; i++) row_pointers(&w->rows[i], v->row[i]);
 }
 
-/* Asks for the bytes that unpacking number `fill` reads: cut i of `of`. */
-static void fetch(const struct walk *v, int fill, int i, int of)
+/* The weights that an unpacking reads. Of every row the same number of lines, which reach over its piece wherever that
+ * lies: a line too many costs less than branches that nobody can foresee. */
+struct wanted {
+    const uint8_t *const *row;
+    size_t from;
+    int rows, lines;
+};
+
+static struct wanted wanted_by(const struct walk *v, int fill)
 {
-    if (fill >= v->fills) return;
-    const int n = v->w->rows[fill % v->w->n].n;
-    const size_t from = (size_t)(fill / v->w->n * v->each) * v->block_bytes, bytes = (size_t)v->each * v->block_bytes;
-    for (int r = n * i / of; r < n * (i + 1) / of; r++) {
-        const uintptr_t row = (uintptr_t)v->row[fill % v->w->n][r] + from;
-        for (uintptr_t at = row & ~(uintptr_t)63; at < row + bytes; at += 64)
-            __builtin_prefetch((const void *)at, 0, 2);
-    }
+    if (fill >= v->fills) return (struct wanted){0};
+    return (struct wanted){.row = v->row[fill % v->w->n],
+                           .from = (size_t)(fill / v->w->n * v->each) * v->block_bytes,
+                           .rows = v->w->rows[fill % v->w->n].n,
+                           .lines = (int)(((size_t)v->each * v->block_bytes + 126) / 64)};
+}
+
+/* Asks for n rows from row r on. */
+static void ask(const struct wanted *a, int r, int n)
+{
+    __asm__ volatile(""); /* compilers take a function that only asks for one without effect */
+    for (const int end = (int)min_i64(r + n, a->rows); r < end; r++)
+        for (int i = 0; i < a->lines; i++) __builtin_prefetch(a->row[r] + a->from + 64 * (size_t)i, 0, 2);
 }
 
 /* Activation rows times pieces between asking for weights and unpacking them. */
@@ -101,16 +113,16 @@ void cpu_slabs_run(const struct cpu_slabs *w, const struct cpu_panels *x, const 
     walk_start(&now, w);
     walk_start(&then, next);
     const int ahead = (AHEAD + x->n - 1) / x->n, panels = (x->n + s->panel - 1) / s->panel;
+    const int share = (QUANT_SLAB + panels - 1) / panels;
     for (int f = 0; f < now.fills; f++) {
         const int i = f % w->n, b = f / w->n * now.each, m = (int)min_i64(now.each, now.blocks - b);
         const int piece = (b == 0 ? SLAB_FIRST : 0) | (b + m == now.blocks ? SLAB_LAST : 0);
+        const struct wanted a =
+            f + ahead < now.fills ? wanted_by(&now, f + ahead) : wanted_by(&then, f + ahead - now.fills);
         s->fill(now.row[i], b, m, scratch);
         for (int p = 0; p < panels; p++) {
             const int c = p * s->panel, cols = (int)min_i64(s->panel, x->n - c);
-            if (f + ahead < now.fills)
-                fetch(&now, f + ahead, p, panels);
-            else
-                fetch(&then, f + ahead - now.fills, p, panels);
+            ask(&a, p * share, share);
             s->multiply(m, scratch, panel_at(x, b, m, c), cols, piece, acc + (size_t)(i * x->n + c) * QUANT_SLAB);
         }
     }
