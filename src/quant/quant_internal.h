@@ -21,8 +21,8 @@ quant_encode_fn quant_encode_q4_k, quant_encode_q5_k, quant_encode_q2_k, quant_e
  * gets d = NaN and q = 0. */
 typedef void act_q8_0_fn(const float *x, int64_t n_blocks, int8_t *q, float *d, int32_t *offset);
 typedef void act_q8_k_fn(const float *x, int64_t n_blocks, int8_t *q, float *d, int16_t *bsums);
-act_q8_0_fn act_q8_0_scalar, act_q8_0_avx2, act_q8_0_neon;
-act_q8_k_fn act_q8_k_scalar, act_q8_k_avx2, act_q8_k_neon;
+act_q8_0_fn act_q8_0_scalar, act_q8_0_avx2, act_q8_0_avx512, act_q8_0_neon;
+act_q8_k_fn act_q8_k_scalar, act_q8_k_avx2, act_q8_k_avx512, act_q8_k_neon;
 /* The quantisers of a kernel set. */
 struct quant_act_set {
     act_q8_0_fn *q8_0;

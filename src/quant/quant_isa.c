@@ -16,7 +16,7 @@ static const struct {
     [QUANT_SCALAR] = {"scalar", &quant_tiles_scalar, &quant_slabs_none, {act_q8_0_scalar, act_q8_k_scalar}},
     [QUANT_AVX2] = {"avx2", &quant_tiles_avx2, &quant_slabs_avx2, {act_q8_0_avx2, act_q8_k_avx2}},
     [QUANT_AVXVNNI] = {"avxvnni", &quant_tiles_avx2, &quant_slabs_avxvnni, {act_q8_0_avx2, act_q8_k_avx2}},
-    [QUANT_AVX512] = {"avx512", &quant_tiles_avx512, &quant_slabs_avx512, {act_q8_0_avx2, act_q8_k_avx2}},
+    [QUANT_AVX512] = {"avx512", &quant_tiles_avx512, &quant_slabs_avx512, {act_q8_0_avx512, act_q8_k_avx512}},
     [QUANT_NEON] = {"neon", &quant_tiles_neon, &quant_slabs_none, {act_q8_0_neon, act_q8_k_neon}},
     [QUANT_NEON_DOTPROD] = {"neon-dotprod",
                             &quant_tiles_neon_dotprod,
