@@ -200,15 +200,21 @@ void ds4_engine_plan_for(const ds4_engine *g, int ctx, struct ds4_memory_plan *p
 
 /* Large chunks read prompts faster: each expert's weights are unpacked once for more rows. With more than two sessions
  * (one at work, and a history that the next goes on from) others wait for a layer of somebody's chunk. Models with wide
- * rows, and machines whose memory is short, get smaller ones. */
-enum { CHUNK_ALONE = 2048, CHUNK_SHARED = 1024, CHUNK_LEAST = 256, SCRATCH_MOST = 640 << 20 };
+ * rows get smaller ones where their scratch memory would be more than a sixteenth of what is available, and machines
+ * whose memory is short. */
+enum { CHUNK_ALONE = 2048, CHUNK_SHARED = 1024, CHUNK_LEAST = 256, SCRATCH_ALWAYS = 640 << 20, SCRATCH_PART = 16 };
+
+static bool chunk_fits(const struct ds4_memory_plan *p)
+{
+    return fits(p) && (p->scratch <= SCRATCH_ALWAYS || p->scratch <= p->available / SCRATCH_PART);
+}
 
 static void chunk_choose(struct ds4_engine *g)
 {
     struct ds4_memory_plan *p = &g->plan;
     g->prefill_chunk = p->sessions > 2 ? CHUNK_SHARED : CHUNK_ALONE;
     plan_context(g, p->ctx, p);
-    while ((!fits(p) || p->scratch > SCRATCH_MOST) && g->prefill_chunk > CHUNK_LEAST) {
+    while (!chunk_fits(p) && g->prefill_chunk > CHUNK_LEAST) {
         g->prefill_chunk /= 2;
         plan_context(g, p->ctx, p);
     }
