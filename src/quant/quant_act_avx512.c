@@ -64,6 +64,8 @@ INLINE bool q8_0_blocks16(const float *x, int8_t *q, float *d, int32_t *offset)
 #pragma GCC unroll 16
     for (int i = 0; i < 16; i++) {
         const __m512 by = _mm512_set1_ps(inv16[i]);
+        __builtin_prefetch(x + 32 * (16 + i)); /* of the next sixteen, which nothing else would ask for yet */
+        __builtin_prefetch(x + 32 * (16 + i) + 16);
         v[i] = join(codes16(x + 32 * i, by, q + 32 * i), codes16(x + 32 * i + 16, by, q + 32 * i + 16), true);
     }
     _mm512_storeu_si512(offset, _mm512_slli_epi32(_mm512_sub_epi32(_mm512_setzero_si512(), tree16(v, true)), 7));
