@@ -7,7 +7,8 @@ quant_tile_fn tile_f32_avx512, tile_f16_avx512, tile_bf16_avx512, tile_q8_0_avx5
     tile_q2_k_avx512, tile_q4_k_avx512, tile_q5_k_avx512, tile_q6_k_avx512, tile_iq2_xxs_avx512, tile_q4_1_avx512,
     tile_q5_0_avx512, tile_q5_1_avx512, tile_iq4_nl_avx512, tile_iq4_xs_avx512, tile_iq2_xs_avx512, tile_iq2_s_avx512,
     tile_iq3_xxs_avx512, tile_iq3_s_avx512, tile_q3_k_avx512, tile_tq1_0_avx512, tile_tq2_0_avx512, tile_iq1_s_avx512,
-    tile_iq1_m_avx512, tile_nvfp4_avx512, tile_q1_0_avx512, tile_q2_0_avx512, tile_q2_0_128_avx512;
+    tile_iq1_m_avx512, tile_nvfp4_avx512, tile_q1_0_avx512, tile_q2_0_avx512, tile_q2_0_128_avx512,
+    tile_q8_0_lying_avx512;
 
 enum { SLAB_ROWS = 16 /* weight rows of a vector */ };
 

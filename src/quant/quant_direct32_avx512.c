@@ -125,7 +125,7 @@ INLINE void rows_direct(enum qtype t, enum asking ask, int C, int k, const uint8
     if (n % 2) steps_direct(t, ask, C, false, k, n - 1, row, col, sub, acc);
 }
 
-QUANT_TILE_DIRECT(tile_q8_0_avx512, QT_Q8_0)
+QUANT_TILE_DIRECT(tile_q8_0_lying_avx512, QT_Q8_0)
 QUANT_TILE_DIRECT(tile_q4_0_avx512, QT_Q4_0)
 QUANT_TILE_DIRECT(tile_mxfp4_avx512, QT_MXFP4)
 QUANT_TILE_DIRECT(tile_q4_1_avx512, QT_Q4_1)

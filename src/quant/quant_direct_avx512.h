@@ -16,10 +16,10 @@
  * IQ2_XXS 14.2, 14.9, 14.7, Q2_K 18.9, 19.5, 19.4 (Emerald Rapids, virtual, 2 cores, 4-KiB pages, medians of 13 to 31
  * rounds in turn).
  *
- * Zen 5: as Intel. The same streams in tasks of 112 rows, two threads (2 cores, virtual, huge pages, medians of 9 rounds
- * in turn): into the second level 2 KiB ahead 41 to 46, and into the first too 44 to 55, with every line asked for (of
- * Q8_0, whose two blocks are four bytes more than a line, one in seventeen was not) 53 to 64; plain reading 45 to 60.
- * Three and four activation rows 37 to 41 in place of 32 to 41. */
+ * Zen 5: as Intel. The same streams in tasks of 112 rows, two threads (2 cores, virtual, huge pages, medians of 9
+ * rounds in turn): into the second level 2 KiB ahead 41 to 46, and into the first too 44 to 55, with every line asked
+ * for (of Q8_0, whose two blocks are four bytes more than a line, one in seventeen was not) 53 to 64; plain reading 45
+ * to 60. Three and four activation rows 37 to 41 in place of 32 to 41. */
 #ifndef QUANT_QUANT_DIRECT_AVX512_H
 #define QUANT_QUANT_DIRECT_AVX512_H
 #include "quant/quant_avx512.h"
