@@ -14,7 +14,7 @@
 enum {
     MANY = 5,                 /* rows of a step */
     COLS = 20 * QUANT_PANELS, /* rows whose products lie in scratch at a time */
-    DOWN_SLABS = 2 /* most slabs of a down task: the panels of all experts, too many for a cache, pass by once */
+    DOWN_SLABS = 4 /* most slabs of a down task: the panels of all experts, too many for a cache, pass by once */
 };
 
 /* ---------------------------------------------------------------- plan */
