@@ -3,7 +3,7 @@
 #include "device/cpu/cpu_matmul.h"
 #include "device/cpu/cpu_tile.h"
 
-enum { MANY = 64, LARGER = 4 };
+enum { SEVERAL = 5, MANY = 64, LARGER = 4 };
 /* Activation rows of a task with float weights, at least and at most, and weight rows at least: kernels widen so many
  * weights at a time, once for all these activations. */
 enum { FLOAT_COLS = 48, FLOAT_COLS_MOST = 128, FLOAT_ROWS = 32 };
@@ -83,8 +83,8 @@ static void matmul_plan(struct matmul_job *j, int n_threads)
         float_plan(j, n_threads);
         return;
     }
-    /* Many activations pass by for each task, too many for a cache: larger tasks then. */
-    const size_t row_bytes = quant_row_bytes(a->w->v.type, a->w->v.ne[0]) / (a->n >= MANY ? LARGER : 1);
+    /* Several rows of activations: larger tasks, as in each the first weights come late, which nobody has asked for. */
+    const size_t row_bytes = quant_row_bytes(a->w->v.type, a->w->v.ne[0]) / (a->n >= SEVERAL ? LARGER : 1);
     j->row_step = cpu_tile_rows(j->group_rows, row_bytes, max_i64(1, 4 * n_threads / groups));
     j->row_tasks = (j->group_rows + j->row_step - 1) / j->row_step;
     const int64_t tasks = groups * j->row_tasks, want = (4 * n_threads + tasks - 1) / tasks;
