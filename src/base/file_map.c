@@ -152,25 +152,32 @@ static int check_file(int fd, const char *path, uint64_t *size, uint64_t id[2], 
     return 0;
 }
 
-/* Where huge pages can be: at an address that has the file's borders of such pages. Not every file system sees to that.
- */
+/* A place in address space, not memory, for so many bytes where huge pages can be; MAP_FAILED. */
+static uint8_t *find_place(size_t size)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), huge = (size_t)FILE_HUGE_BYTES;
+    const size_t pages = (size + page - 1) / page * page;
+    uint8_t *const all = mmap(NULL, pages + huge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED) return all;
+    const size_t skip = (huge - (uintptr_t)all % huge) % huge;
+    if (skip) munmap(all, skip);
+    munmap(all + skip + pages, huge - skip);
+    return all + skip;
+}
+
+/* At an address that has the file's borders of huge pages. Most file systems see to that by themselves. */
 static void *map_aligned(int fd, size_t size)
 {
-    const size_t slack = size < FILE_HUGE_BYTES ? 0 : (size_t)FILE_HUGE_BYTES, page = (size_t)sysconf(_SC_PAGESIZE);
-    uint8_t *const all = mmap(NULL, size + slack, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (all == MAP_FAILED) return MAP_FAILED;
-    const size_t pages = (size + page - 1) / page * page;
-    const size_t skip = slack ? (slack - (uintptr_t)all % slack) % slack : 0;
-    void *const data = mmap(all + skip, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0);
-    const int why = errno;
-    if (data == MAP_FAILED) {
-        munmap(all, size + slack);
-    } else {
-        if (skip) munmap(all, skip);
-        if (slack > skip) munmap(all + skip + pages, slack - skip);
+    void *const data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED || size < FILE_HUGE_BYTES || (uintptr_t)data % FILE_HUGE_BYTES == 0) return data;
+    void *const place = find_place(size);
+    if (place == MAP_FAILED) return data;
+    if (mmap(place, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED) {
+        munmap(place, size);
+        return data;
     }
-    errno = why;
-    return data;
+    munmap(data, size);
+    return place;
 }
 
 static int map_fd(int fd, const char *path, struct file_map **out, struct err *e)

@@ -104,7 +104,7 @@ int posix_memalign(void **p, size_t align, size_t n)
 
 void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
 {
-    if (flags & MAP_ANONYMOUS) asked(n, NULL);
+    if ((flags & MAP_ANONYMOUS) && prot != PROT_NONE) asked(n, NULL); /* else addresses, and no memory behind them */
     return (void *)syscall(SYS_mmap, at, n, prot, flags, fd, offset);
 }
 
