@@ -36,7 +36,10 @@ int64_t peak_f32_avx2(int rounds, volatile float *sink)
     for (int n = 0; n < rounds; n++) {
         __asm__("" : "+x"(a), "+x"(w));
 #pragma GCC unroll 12
-        for (int i = 0; i < PEAK_CHAINS; i++) sum[i] = _mm256_fmadd_ps(w, a, sum[i]);
+        for (int i = 0; i < PEAK_CHAINS; i++) {
+            sum[i] = _mm256_fmadd_ps(w, a, sum[i]);
+            __asm__("" : "+x"(sum[i])); /* in place: copies would take the loop's time */
+        }
     }
 #pragma GCC unroll 12
     for (int i = 0; i < PEAK_CHAINS; i++) *sink = _mm256_cvtss_f32(sum[i]) * 0;

@@ -14,7 +14,10 @@ int64_t peak_int8_avx512(int rounds, volatile float *sink)
     for (int n = 0; n < rounds; n++) {
         __asm__("" : "+v"(a), "+v"(w)); /* no product is known from the round before */
 #pragma GCC unroll 12
-        for (int i = 0; i < PEAK_CHAINS; i++) sum[i] = _mm512_dpbusd_epi32(sum[i], w, a);
+        for (int i = 0; i < PEAK_CHAINS; i++) {
+            sum[i] = _mm512_dpbusd_epi32(sum[i], w, a);
+            __asm__("" : "+v"(sum[i])); /* in place: copies would take the loop's time */
+        }
     }
 #pragma GCC unroll 12
     for (int i = 0; i < PEAK_CHAINS; i++) *sink = (float)(_mm_cvtsi128_si32(_mm512_castsi512_si128(sum[i])) & 1);
@@ -32,7 +35,10 @@ int64_t peak_f32_avx512(int rounds, volatile float *sink)
     for (int n = 0; n < rounds; n++) {
         __asm__("" : "+v"(a), "+v"(w));
 #pragma GCC unroll 12
-        for (int i = 0; i < PEAK_CHAINS; i++) sum[i] = _mm512_fmadd_ps(w, a, sum[i]);
+        for (int i = 0; i < PEAK_CHAINS; i++) {
+            sum[i] = _mm512_fmadd_ps(w, a, sum[i]);
+            __asm__("" : "+v"(sum[i])); /* in place: copies would take the loop's time */
+        }
     }
 #pragma GCC unroll 12
     for (int i = 0; i < PEAK_CHAINS; i++) *sink = _mm512_cvtss_f32(sum[i]) * 0;

@@ -14,7 +14,10 @@ int64_t peak_int8_avxvnni(int rounds, volatile float *sink)
     for (int n = 0; n < rounds; n++) {
         __asm__("" : "+x"(a), "+x"(w)); /* no product is known from the round before */
 #pragma GCC unroll 12
-        for (int i = 0; i < PEAK_CHAINS; i++) sum[i] = _mm256_dpbusd_avx_epi32(sum[i], w, a);
+        for (int i = 0; i < PEAK_CHAINS; i++) {
+            sum[i] = _mm256_dpbusd_avx_epi32(sum[i], w, a);
+            __asm__("" : "+x"(sum[i])); /* in place: copies would take the loop's time */
+        }
     }
 #pragma GCC unroll 12
     for (int i = 0; i < PEAK_CHAINS; i++) *sink = (float)(_mm256_extract_epi32(sum[i], 0) & 1);

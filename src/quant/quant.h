@@ -143,8 +143,8 @@ quant_tile_fn *quant_tile(enum quant_isa isa, uint32_t id);
  *   slab    per block: slab_block bytes, as the kernel set likes them, on a 64-byte border
  * A row can be cut into pieces of whole blocks, one slab each, which are taken in order. */
 enum {
-    QUANT_SLAB = 32, /* weight rows of a slab */
-    QUANT_PANEL_MOST = 8,
+    QUANT_SLAB = 64, /* weight rows of a slab */
+    QUANT_PANEL_MOST = 6,
     QUANT_PANELS = 24 /* a multiple of every panel's rows */
 };
 enum { SLAB_FIRST = 1, SLAB_LAST = 2 }; /* pieces of a row */

@@ -15,7 +15,7 @@
 #include "quant/quant_traits.h"
 
 /* One block of sixteen rows. */
-struct half256 {
+struct part256 {
     uint8_t code[64][64];  /* [group of four][row][4] */
     int32_t scale[16][16]; /* [sub-block][row]; those of Q2_K are in its codes */
     int16_t min[8][32];    /* [pair of activation sums][row][2] */
@@ -39,17 +39,17 @@ INLINE slab_multiply *slab256_multiply(enum qtype t)
 }
 
 /* One block of sixteen rows; book: what the codes are looked up in. */
-typedef void half256_fn(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at,
-                        struct half256 *s);
+typedef void part256_fn(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at,
+                        struct part256 *s);
 
-INLINE void fill256(half256_fn *half, enum qtype t, const void *book, const uint8_t *const row[QUANT_SLAB], int first,
+INLINE void fill256(part256_fn *part, enum qtype t, const void *book, const uint8_t *const row[QUANT_SLAB], int first,
                     int n_blocks, uint8_t *slab)
 {
-    struct half256 *const s = (struct half256 *)(void *)slab;
-    for (int h = 0; h < HALVES; h++)
+    struct part256 *const s = (struct part256 *)(void *)slab;
+    for (int h = 0; h < PARTS; h++)
         for (int b = 0; b < n_blocks; b++) {
             const size_t at = (size_t)(first + b) * block_bytes(t);
-            half(t, book, row + SLAB_ROWS * h, at, s + HALVES * b + h);
+            part(t, book, row + SLAB_ROWS * h, at, s + PARTS * b + h);
         }
 }
 
@@ -67,7 +67,7 @@ INLINE void fill256(half256_fn *half, enum qtype t, const void *book, const uint
     const struct quant_slab slab_##name##_avx512 = {.block = 256,                                                      \
                                                     .panel = PANEL,                                                    \
                                                     .from = SLAB_FROM_256(type),                                       \
-                                                    .slab_block = HALVES * sizeof(struct half256),                     \
+                                                    .slab_block = PARTS * sizeof(struct part256),                      \
                                                     .panel_block = 4 * (65 + (sums)),                                  \
                                                     .pack = packing,                                                   \
                                                     .fill = name##_fill,                                               \

@@ -21,17 +21,17 @@
 #include "quant/quant_slab_rows_avx512.h"
 #include "quant/quant_traits.h"
 
-struct half32 {
+struct part32 {
     uint8_t code[8][64]; /* [group of four][row][4] */
     float d[SLAB_ROWS];
     float min[SLAB_ROWS]; /* only of types with a minimum */
 };
-#define HALF_BYTES(has_min) (offsetof(struct half32, min) + ((has_min) ? sizeof(float) * SLAB_ROWS : 0))
+#define PART_BYTES(has_min) (offsetof(struct part32, min) + ((has_min) ? sizeof(float) * SLAB_ROWS : 0))
 
-/* Half i of a slab. */
-INLINE struct half32 *half_at(enum qtype t, const uint8_t *slab, int i)
+/* Part i of a slab. */
+INLINE struct part32 *part_at(enum qtype t, const uint8_t *slab, int i)
 {
-    return (struct half32 *)(uintptr_t)(slab + (size_t)i * HALF_BYTES(has_min(t)));
+    return (struct part32 *)(uintptr_t)(slab + (size_t)i * PART_BYTES(has_min(t)));
 }
 
 /* Codes of sixty-four of four bits, of two times 32 of five, 128 too high. */
@@ -81,7 +81,7 @@ INLINE __m512 mxfp4_scales(__m512i v)
 }
 
 /* One block of sixteen rows. */
-INLINE void fill_half(enum qtype t, __m512i table, const uint8_t *const row[SLAB_ROWS], size_t at, struct half32 *s)
+INLINE void fill_part(enum qtype t, __m512i table, const uint8_t *const row[SLAB_ROWS], size_t at, struct part32 *s)
 {
     __m512i head[4]; /* what blocks begin with */
     quads_of_rows(row, at, head);
@@ -102,10 +102,10 @@ INLINE void fill_half(enum qtype t, __m512i table, const uint8_t *const row[SLAB
 INLINE void fill(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
 {
     const __m512i table = code_table(t);
-    for (int h = 0; h < HALVES; h++)
+    for (int h = 0; h < PARTS; h++)
         for (int b = 0; b < n_blocks; b++) {
             const size_t at = (size_t)(first + b) * block_bytes(t);
-            fill_half(t, table, row + SLAB_ROWS * h, at, half_at(t, slab, HALVES * b + h));
+            fill_part(t, table, row + SLAB_ROWS * h, at, part_at(t, slab, PARTS * b + h));
         }
 }
 
@@ -120,41 +120,32 @@ INLINE __m512 step512(enum qtype t, __m512 acc, __m512i products, __m512 dw, __m
     return _mm512_add_ps(acc, _mm512_add_ps(v, _mm512_mul_ps(_mm512_load_ps(min), sum)));
 }
 
-/* One block of columns [c0, c0 + n) of C. */
-INLINE void pass(enum qtype t, int C, int c0, int n, const struct held512 *codes, const struct half32 *const s[HALVES],
-                 const __m512 dw[HALVES], const uint8_t *x, float *acc)
+/* Columns [c0, c0 + n) of C. */
+INLINE void pass(enum qtype t, int C, int c0, int n, int n_blocks, const uint8_t *slab, const uint8_t *x, float *acc)
 {
-    __m512i sum[PASS][HALVES];
-    pass512(C, c0, n, codes, x + 32 * C, x, sum);
-    UNROLL for (int c = 0; c < n; c++)
-    {
-        const __m512 da = spread_float(x + 4 * (9 * C + c0 + c));
-        UNROLL for (int h = 0; h < HALVES; h++)
+    struct chains512 k = chains_load(n, acc);
+    for (int b = 0; b < n_blocks; b++, x += (has_min(t) ? 44 : 40) * C) {
+        const struct part32 *s[PARTS];
+        UNROLL for (int h = 0; h < PARTS; h++) s[h] = part_at(t, slab, PARTS * b + h);
+        const struct codes512 codes = {{s[0]->code, s[1]->code, s[2]->code, s[3]->code}};
+        __m512i sum[PASS][PARTS];
+        start512(n, x + 4 * (8 * C + c0), sum);
+        groups512(C, c0, n, &codes, x, 0, 8, sum);
+        UNROLL for (int c = 0; c < n; c++)
         {
-            float *const v = acc_at(acc, c0 + c, h);
-            _mm512_store_ps(v, step512(t, _mm512_load_ps(v), sum[c][h], dw[h], da, s[h]->min,
-                                       has_min(t) ? spread_float(x + 4 * (10 * C + c0 + c)) : da));
+            const __m512 da = spread_float(x + 4 * (9 * C + c0 + c));
+            const __m512 total = has_min(t) ? spread_float(x + 4 * (10 * C + c0 + c)) : da;
+            UNROLL for (int h = 0; h < PARTS; h++) k.v[c][h] =
+                step512(t, k.v[c][h], sum[c][h], _mm512_load_ps(s[h]->d), da, s[h]->min, total);
         }
     }
-    pass_end();
-}
-
-INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, const uint8_t *x, float *acc)
-{
-    for (int b = 0; b < n_blocks; b++, x += (has_min(t) ? 44 : 40) * C) {
-        const struct half32 *const s[HALVES] = {half_at(t, slab, HALVES * b), half_at(t, slab, HALVES * b + 1)};
-        const struct held512 codes = hold512(s[0]->code, s[1]->code);
-        __m512 dw[HALVES] = {_mm512_load_ps(s[0]->d), _mm512_load_ps(s[1]->d)};
-        __asm__("" : "+v"(dw[0]), "+v"(dw[1])); /* in registers too */
-        pass(t, C, 0, first_pass(C), &codes, s, dw, x, acc);
-        if (first_pass(C) < C) pass(t, C, first_pass(C), C - first_pass(C), &codes, s, dw, x, acc);
-    }
+    chains_store(n, &k, acc);
 }
 
 /* Q5_0, IQ4_NL and MXFP4 have the steps of Q8_0, Q5_1 those of Q4_1. */
-static QUANT_MULTIPLY(multiply_q8_0, columns,
-                      QT_Q8_0) static QUANT_MULTIPLY(multiply_q4_0, columns,
-                                                     QT_Q4_0) static QUANT_MULTIPLY(multiply_q4_1, columns, QT_Q4_1)
+static QUANT_MULTIPLY(multiply_q8_0, pass, QT_Q8_0) static QUANT_MULTIPLY(multiply_q4_0, pass,
+                                                                          QT_Q4_0) static QUANT_MULTIPLY(multiply_q4_1,
+                                                                                                         pass, QT_Q4_1)
 
 #define SLAB32(name, type, packing, with_min, multiplication)                                                          \
     static void name##_fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)              \
@@ -164,7 +155,7 @@ static QUANT_MULTIPLY(multiply_q8_0, columns,
     const struct quant_slab slab_##name##_avx512 = {.block = 32,                                                       \
                                                     .panel = PANEL,                                                    \
                                                     .from = SLAB_FROM_32(type),                                        \
-                                                    .slab_block = HALVES * HALF_BYTES(with_min),                       \
+                                                    .slab_block = PARTS * PART_BYTES(with_min),                        \
                                                     .panel_block = (with_min) ? 44 : 40,                               \
                                                     .pack = packing,                                                   \
                                                     .fill = name##_fill,                                               \

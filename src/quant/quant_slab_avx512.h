@@ -1,15 +1,27 @@
 /* What the AVX-512 slab kernels share (quant.h). Included by quant_slab*_avx512.c only.
  *
- * One float lane per weight row. A slab is two halves of sixteen rows; a vector holds four consecutive codes of row 0,
+ * One float lane per weight row. A slab is four parts of sixteen rows; a vector holds four consecutive codes of row 0,
  * of row 1 ..., unsigned, so one instruction multiplies 64 codes with four activations, which lie side by side in the
- * panel, in all lanes and adds. The sums of 32 rows times eight columns fit the registers: sixteen chains of products,
- * as an instruction's latency of five times two units needs ten (Intel; with four columns 0.8 of the peak were out of
- * reach). */
+ * panel, in all lanes and adds. A pass takes 64 rows times three columns: twelve chains of products, as an
+ * instruction's latency of five times two units needs ten (Intel), and as many chains of floats, or totals of
+ * integers, stay in registers.
+ *
+ * What decides it on Intel (Ice Lake): 512 bits are loaded 1.15 times a cycle, not twice, so that two products a cycle
+ * ask for at most 0.57 loads each: this shape needs 0.58 (32 rows times eight columns 0.63, of two parts' weights and
+ * eight columns). And a load whose address has the twelve lower bits of a store that is not done yet waits for it: with
+ * the chains of floats in memory, a block of Q8_0 took 132 cycles where it takes 103 when no addresses meet. */
 #ifndef QUANT_QUANT_SLAB_AVX512_H
 #define QUANT_QUANT_SLAB_AVX512_H
 #include "quant/quant_avx512.h"
 
-enum { HALVES = QUANT_SLAB / SLAB_ROWS, PANEL = 8 };
+enum { PARTS = QUANT_SLAB / SLAB_ROWS, PANEL = 6, PASS = 3 /* columns */ };
+
+/* sum += products of four codes each, in place: compilers copy sums that they could add to. */
+INLINE __m512i dp512(__m512i sum, __m512i codes, __m512i x)
+{
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(x));
+    return sum;
+}
 
 /* A value of a panel in all lanes. */
 INLINE __m512i spread512(const uint8_t *p)
@@ -24,81 +36,80 @@ INLINE __m512 spread_float(const uint8_t *p)
     return _mm512_castsi512_ps(spread512(p));
 }
 
-/* sum += the products of groups [j0, j0 + n) of a slab's codes, [group][row][4] of each half, with the columns of x. */
-INLINE void groups512(int C, const uint8_t (*code0)[64], const uint8_t (*code1)[64], const uint8_t *x, int j0, int n,
-                      __m512i sum[PANEL][HALVES])
-{
-    UNROLL for (int j = j0; j < j0 + n; j++)
-    {
-        const __m512i w0 = load512(code0[j]), w1 = load512(code1[j]);
-        UNROLL for (int c = 0; c < C; c++)
-        {
-            const __m512i a = spread512(x + 4 * (j * C + c));
-            sum[c][0] = _mm512_dpbusd_epi32(sum[c][0], w0, a);
-            sum[c][1] = _mm512_dpbusd_epi32(sum[c][1], w1, a);
-        }
-    }
-}
-
-/* The codes of 32 values in registers: columns pass by, PASS at a time, so that the float steps of some lie between the
- * products of others. With a float step per 32 values that is faster than all columns at once (groups512). */
-enum { PASS = 5 };
-
-struct held512 {
-    __m512i w[HALVES][8];
-};
-
-INLINE struct held512 hold512(const uint8_t (*code0)[64], const uint8_t (*code1)[64])
-{
-    struct held512 v;
-    UNROLL for (int j = 0; j < 8; j++)
-    {
-        v.w[0][j] = load512(code0[j]), v.w[1][j] = load512(code1[j]);
-        __asm__("" : "+v"(v.w[0][j]), "+v"(v.w[1][j])); /* loaded once, not once per pass */
-    }
-    return v;
-}
-
 /* Columns of the first of one or two passes. */
 INLINE int first_pass(int C)
 {
     return C <= PASS ? C : (C + 1) / 2;
 }
 
-/* sum = what `start` has of columns [c0, c0 + n) of C, plus their products; x: the columns' codes of the 32 values. */
-INLINE void pass512(int C, int c0, int n, const struct held512 *v, const uint8_t *start, const uint8_t *x,
-                    __m512i sum[PASS][HALVES])
+/* The codes of a slab's parts: [group][row][4]. */
+struct codes512 {
+    const uint8_t (*part[PARTS])[64];
+};
+
+/* sum += the products of groups [j0, j0 + n) of codes with columns [c0, c0 + m) of the C of x. */
+INLINE void groups512(int C, int c0, int m, const struct codes512 *codes, const uint8_t *x, int j0, int n,
+                      __m512i sum[PASS][PARTS])
 {
-    UNROLL for (int c = 0; c < n; c++) sum[c][0] = sum[c][1] = spread512(start + 4 * (c0 + c));
-    UNROLL for (int j = 0; j < 8; j++) UNROLL for (int c = 0; c < n; c++)
+    UNROLL for (int j = j0; j < j0 + n; j++)
     {
-        const __m512i a = spread512(x + 4 * (j * C + c0 + c));
-        sum[c][0] = _mm512_dpbusd_epi32(sum[c][0], v->w[0][j], a);
-        sum[c][1] = _mm512_dpbusd_epi32(sum[c][1], v->w[1][j], a);
+        __m512i w[PARTS];
+        UNROLL for (int h = 0; h < PARTS; h++)
+        {
+            w[h] = load512(codes->part[h][j]);
+            __asm__("" : "+v"(w[h])); /* loaded once, not once per use */
+        }
+        UNROLL for (int c = 0; c < m; c++)
+        {
+            const __m512i a = spread512(x + 4 * (j * C + c0 + c));
+            UNROLL for (int h = 0; h < PARTS; h++) sum[c][h] = dp512(sum[c][h], w[h], a);
+        }
     }
 }
 
-/* What a pass has left in memory stays there: the registers belong to the next one. */
-INLINE void pass_end(void)
+/* Sums of m columns that start at what `start` has of each in all lanes. */
+INLINE void start512(int m, const uint8_t *start, __m512i sum[PASS][PARTS])
 {
-    __asm__("" : : : "memory");
+    UNROLL for (int c = 0; c < m; c++)
+    {
+        const __m512i v = spread512(start + 4 * c);
+        UNROLL for (int h = 0; h < PARTS; h++) sum[c][h] = v;
+    }
+}
+
+INLINE void zero512(int m, __m512i sum[PASS][PARTS])
+{
+    UNROLL for (int c = 0; c < m; c++) UNROLL for (int h = 0; h < PARTS; h++) sum[c][h] = _mm512_setzero_si512();
+}
+
+/* Chains of floats of columns, [column][QUANT_SLAB], in registers while a pass goes through a piece. */
+struct chains512 {
+    __m512 v[PASS][PARTS];
+};
+
+INLINE struct chains512 chains_load(int m, const float *acc)
+{
+    struct chains512 k;
+    UNROLL for (int c = 0; c < m; c++) UNROLL for (int h = 0; h < PARTS; h++) k.v[c][h] =
+        _mm512_load_ps(acc + QUANT_SLAB * c + SLAB_ROWS * h);
+    return k;
+}
+
+INLINE void chains_store(int m, const struct chains512 *k, float *acc)
+{
+    UNROLL for (int c = 0; c < m; c++) UNROLL for (int h = 0; h < PARTS; h++)
+        _mm512_store_ps(acc + QUANT_SLAB * c + SLAB_ROWS * h, k->v[c][h]);
 }
 
 /* Starts the chains of n columns. */
 INLINE void acc_start(float *acc, int n)
 {
-    for (int i = 0; i < HALVES * n; i++) _mm512_store_ps(acc + SLAB_ROWS * i, _mm512_setzero_ps());
-}
-
-/* The chain of half h of column c. It stays in memory between steps: the registers belong to the sums. */
-INLINE float *acc_at(float *acc, int c, int h)
-{
-    return acc + QUANT_SLAB * c + SLAB_ROWS * h;
+    for (int i = 0; i < PARTS * n; i++) _mm512_store_ps(acc + SLAB_ROWS * i, _mm512_setzero_ps());
 }
 
 INLINE void acc_scale(float *acc, int n, float factor)
 {
-    for (int i = 0; i < HALVES * n; i++)
+    for (int i = 0; i < PARTS * n; i++)
         _mm512_store_ps(acc + SLAB_ROWS * i,
                         _mm512_mul_ps(_mm512_load_ps(acc + SLAB_ROWS * i), _mm512_set1_ps(factor)));
 }
@@ -118,19 +129,24 @@ INLINE void acc_scale(float *acc, int n, float factor)
      : (t) == QT_Q3_K || (t) == QT_TQ2_0 ? 4                                                                           \
                                          : 3)
 
-/* Defines multiply of a class of types by the body for every number of columns. */
-#define QUANT_MULTIPLY(name, body, class)                                                                              \
+/* Columns of a panel of C, in passes: pass(class, C, first, columns, ...). */
+#define PASSES(pass, class, C, n_blocks, slab, panel, acc)                                                             \
+    (pass(class, C, 0, first_pass(C), n_blocks, slab, panel, acc),                                                     \
+     first_pass(C) < (C)                                                                                               \
+         ? pass(class, C, first_pass(C), (C)-first_pass(C), n_blocks, slab, panel, (acc) + QUANT_SLAB * first_pass(C)) \
+         : (void)0)
+
+/* Defines multiply of a class of types by its pass for every number of columns. */
+#define QUANT_MULTIPLY(name, pass, class)                                                                              \
     void name(int n_blocks, const uint8_t *slab, const uint8_t *panel, int n, int piece, float *acc)                   \
     {                                                                                                                  \
         if (piece & SLAB_FIRST) acc_start(acc, n);                                                                     \
-        if (n == 8) body(class, 8, n_blocks, slab, panel, acc);                                                        \
-        if (n == 7) body(class, 7, n_blocks, slab, panel, acc);                                                        \
-        if (n == 6) body(class, 6, n_blocks, slab, panel, acc);                                                        \
-        if (n == 5) body(class, 5, n_blocks, slab, panel, acc);                                                        \
-        if (n == 4) body(class, 4, n_blocks, slab, panel, acc);                                                        \
-        if (n == 3) body(class, 3, n_blocks, slab, panel, acc);                                                        \
-        if (n == 2) body(class, 2, n_blocks, slab, panel, acc);                                                        \
-        if (n == 1) body(class, 1, n_blocks, slab, panel, acc);                                                        \
+        if (n == 6) PASSES(pass, class, 6, n_blocks, slab, panel, acc);                                                \
+        if (n == 5) PASSES(pass, class, 5, n_blocks, slab, panel, acc);                                                \
+        if (n == 4) PASSES(pass, class, 4, n_blocks, slab, panel, acc);                                                \
+        if (n == 3) PASSES(pass, class, 3, n_blocks, slab, panel, acc);                                                \
+        if (n == 2) PASSES(pass, class, 2, n_blocks, slab, panel, acc);                                                \
+        if (n == 1) PASSES(pass, class, 1, n_blocks, slab, panel, acc);                                                \
     }
 
 extern const struct quant_slab slab_q8_0_avx512, slab_q4_0_avx512, slab_mxfp4_avx512, slab_q2_k_avx512,

@@ -46,7 +46,7 @@ INLINE __m512i two_where_clear(__m512i bit1)
     return _mm512_andnot_si512(bit1, _mm512_set1_epi8(2));
 }
 
-INLINE void fill_iq1_s(const uint8_t *const row[SLAB_ROWS], size_t at, const packed_codes packed, struct half256 *s)
+INLINE void fill_iq1_s(const uint8_t *const row[SLAB_ROWS], size_t at, const packed_codes packed, struct part256 *s)
 {
     __m512i words[4];
     quads_of_rows(row, at + IQ1_S_HIGH, words);
@@ -70,7 +70,7 @@ INLINE __m512 iq1_m_d_of_lanes(__m512i words01, __m512i words23)
     return f16_of_lanes(_mm512_or_si512(_mm512_or_si512(low, second), _mm512_or_si512(third, last)));
 }
 
-INLINE void fill_iq1_m(const uint8_t *const row[SLAB_ROWS], size_t at, const packed_codes packed, struct half256 *s)
+INLINE void fill_iq1_m(const uint8_t *const row[SLAB_ROWS], size_t at, const packed_codes packed, struct part256 *s)
 {
     __m512i bits[4], last[4];
     quads_of_rows(row, at + IQ1_M_HIGH, bits);
@@ -90,7 +90,7 @@ INLINE void fill_iq1_m(const uint8_t *const row[SLAB_ROWS], size_t at, const pac
     _mm512_store_ps(s->d, iq1_m_d_of_lanes(last[2], last[3]));
 }
 
-INLINE void fill_half(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_part(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     (void)book;
     _Alignas(64) packed_codes packed;
@@ -103,7 +103,7 @@ INLINE void fill_half(enum qtype t, const void *book, const uint8_t *const row[S
 
 INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
 {
-    fill256(fill_half, t, NULL, row, first, n_blocks, slab);
+    fill256(fill_part, t, NULL, row, first, n_blocks, slab);
 }
 
 SLAB256(iq1_s, QT_IQ1_S, quant_pack_iq1_s_fourths, 8)

@@ -46,7 +46,7 @@ INLINE void put_eights(enum qtype t, const struct book *k, const struct eights *
     put_sixteen(odd_bytes(low, high), choose512(half, _mm512_srli_epi16(s, 8), _mm512_srli_epi16(s, 4)), code + 4);
 }
 
-INLINE void fill_iq2_xs(const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_iq2_xs(const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     UNROLL for (int h = 0; h < 4; h++)
     {
@@ -69,7 +69,7 @@ INLINE void fill_iq2_xs(const struct book *k, const uint8_t *const row[SLAB_ROWS
     _mm512_store_ps(s->d, f16_first(row, at));
 }
 
-INLINE void fill_iq2_s(const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_iq2_s(const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     const __m512i middle_last =
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15));
@@ -97,7 +97,7 @@ INLINE void fill_iq2_s(const struct book *k, const uint8_t *const row[SLAB_ROWS]
     _mm512_store_ps(s->d, f16_first(row, at));
 }
 
-INLINE void fill_half(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_part(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     if (t == QT_IQ2_XS)
         fill_iq2_xs(book, row, at, s);
@@ -109,7 +109,7 @@ INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int 
 {
     struct book book;
     book_fill(t, &book);
-    fill256(fill_half, t, &book, row, first, n_blocks, slab);
+    fill256(fill_part, t, &book, row, first, n_blocks, slab);
 }
 
 SLAB256(iq2_xs, QT_IQ2_XS, quant_pack_iq2_16_fourths, 16)

@@ -52,7 +52,7 @@ INLINE void sixteen(enum qtype t, const struct book *k, __m512i index, const str
     }
 }
 
-INLINE void fill_iq3_xxs(const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_iq3_xxs(const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     UNROLL for (int h = 0; h < 2; h++)
     {
@@ -72,7 +72,7 @@ INLINE void fill_iq3_xxs(const struct book *k, const uint8_t *const row[SLAB_ROW
     _mm512_store_ps(s->d, f16_first(row, at));
 }
 
-INLINE void fill_iq3_s(const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_iq3_s(const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     __m512i high[4], signs[8], last[4]; /* bits 8 and signs; signs; signs and scales */
     quads_of_rows(row, at + IQ3_S_HIGH, high);
@@ -98,7 +98,7 @@ INLINE void fill_iq3_s(const struct book *k, const uint8_t *const row[SLAB_ROWS]
     _mm512_store_ps(s->d, f16_first(row, at));
 }
 
-INLINE void fill_half(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_part(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     if (t == QT_IQ3_XXS)
         fill_iq3_xxs(book, row, at, s);
@@ -110,7 +110,7 @@ INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int 
 {
     struct book book;
     book_fill(t, &book);
-    fill256(fill_half, t, &book, row, first, n_blocks, slab);
+    fill256(fill_part, t, &book, row, first, n_blocks, slab);
 }
 
 SLAB256(iq3_xxs, QT_IQ3_XXS, quant_pack_iq3_xxs_fourths, 8)

@@ -13,13 +13,13 @@
 #include "quant/quant_slab_rows_avx512.h"
 
 /* One block of sixteen rows. */
-struct half_xs {
+struct part_xs {
     uint8_t code[64][64];      /* [group of four][row][4] */
     float scale[8][SLAB_ROWS]; /* of the steps */
     float d[SLAB_ROWS];
 };
 
-INLINE void fill_half(const uint8_t *const row[SLAB_ROWS], size_t at, struct half_xs *s)
+INLINE void fill_part(const uint8_t *const row[SLAB_ROWS], size_t at, struct part_xs *s)
 {
     const __m128i levels = _mm_loadu_si128((const __m128i *)iq4_levels);
     const __m512i table = _mm512_broadcast_i32x4(_mm_xor_si128(levels, _mm_set1_epi8((char)0x80)));
@@ -37,53 +37,48 @@ INLINE void fill_half(const uint8_t *const row[SLAB_ROWS], size_t at, struct hal
 
 static void fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
 {
-    struct half_xs *const s = (struct half_xs *)(void *)slab;
-    for (int h = 0; h < HALVES; h++)
+    struct part_xs *const s = (struct part_xs *)(void *)slab;
+    for (int h = 0; h < PARTS; h++)
         for (int b = 0; b < n_blocks; b++) {
             const size_t at = (size_t)(first + b) * IQ4_XS_BYTES;
-            fill_half(row + SLAB_ROWS * h, at, s + HALVES * b + h);
+            fill_part(row + SLAB_ROWS * h, at, s + PARTS * b + h);
         }
 }
 
-/* Step i of a block, of columns [c0, c0 + n) of C; d: the blocks' scales times that of each activation row. */
-INLINE void pass(int C, int c0, int n, const struct held512 *codes, const struct half_xs s[HALVES], int i,
-                 const uint8_t *x, const float *d, float *acc)
+/* Columns [c0, c0 + n) of C. */
+INLINE void pass(enum qtype t, int C, int c0, int n, int n_blocks, const uint8_t *slab, const uint8_t *x, float *acc)
 {
-    __m512i sum[PASS][HALVES];
-    pass512(C, c0, n, codes, x + 4 * (64 + i) * C, x + 32 * i * C, sum);
-    UNROLL for (int c = 0; c < n; c++) UNROLL for (int h = 0; h < HALVES; h++)
-    {
-        float *const v = acc_at(acc, c0 + c, h);
-        const __m512 scale = _mm512_mul_ps(_mm512_load_ps(d + (v - acc)), _mm512_load_ps(s[h].scale[i]));
-        _mm512_store_ps(v, _mm512_add_ps(_mm512_load_ps(v), _mm512_mul_ps(scale, _mm512_cvtepi32_ps(sum[c][h]))));
+    (void)t;
+    const struct part_xs *s = (const struct part_xs *)(const void *)slab;
+    struct chains512 k = chains_load(n, acc);
+    for (int b = 0; b < n_blocks; b++, s += PARTS, x += 4 * 73 * C) {
+        const struct codes512 codes = {{s[0].code, s[1].code, s[2].code, s[3].code}};
+        _Alignas(64) float d[PASS * QUANT_SLAB]; /* the blocks' scales times those of the columns */
+        struct chains512 scaled;
+        UNROLL for (int c = 0; c < n; c++) UNROLL for (int h = 0; h < PARTS; h++) scaled.v[c][h] =
+            _mm512_mul_ps(_mm512_load_ps(s[h].d), spread_float(x + 4 * (72 * C + c0 + c)));
+        chains_store(n, &scaled, d);
+        for (int i = 0; i < 8; i++) {
+            __m512i sum[PASS][PARTS];
+            start512(n, x + 4 * ((64 + i) * C + c0), sum);
+            groups512(C, c0, n, &codes, x, 8 * i, 8, sum);
+            UNROLL for (int c = 0; c < n; c++) UNROLL for (int h = 0; h < PARTS; h++)
+            {
+                const __m512 scale =
+                    _mm512_mul_ps(_mm512_load_ps(d + QUANT_SLAB * c + SLAB_ROWS * h), _mm512_load_ps(s[h].scale[i]));
+                k.v[c][h] = _mm512_add_ps(k.v[c][h], _mm512_mul_ps(scale, _mm512_cvtepi32_ps(sum[c][h])));
+            }
+        }
     }
-    pass_end();
+    chains_store(n, &k, acc);
 }
 
-INLINE void step_xs(int C, const struct half_xs s[HALVES], int i, const uint8_t *x, const float *d, float *acc)
-{
-    const struct held512 codes = hold512(s[0].code + 8 * i, s[1].code + 8 * i);
-    pass(C, 0, first_pass(C), &codes, s, i, x, d, acc);
-    if (first_pass(C) < C) pass(C, first_pass(C), C - first_pass(C), &codes, s, i, x, d, acc);
-}
-
-INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, const uint8_t *x, float *acc)
-{
-    const struct half_xs *s = (const struct half_xs *)(const void *)slab;
-    for (int b = 0; b < n_blocks; b++, s += HALVES, x += 4 * 73 * C) {
-        _Alignas(64) float d[PANEL * QUANT_SLAB];
-        UNROLL for (int c = 0; c < C; c++) UNROLL for (int h = 0; h < HALVES; h++)
-            _mm512_store_ps(acc_at(d, c, h), _mm512_mul_ps(_mm512_load_ps(s[h].d), spread_float(x + 4 * (72 * C + c))));
-        for (int i = 0; i < 8; i++) step_xs(C, s, i, x, d, acc);
-    }
-}
-
-static QUANT_MULTIPLY(multiply, columns, QT_IQ4_XS)
+static QUANT_MULTIPLY(multiply, pass, QT_IQ4_XS)
 
     const struct quant_slab slab_iq4_xs_avx512 = {.block = 256,
                                                   .panel = PANEL,
                                                   .from = SLAB_FROM_256(QT_IQ4_XS),
-                                                  .slab_block = HALVES * sizeof(struct half_xs),
+                                                  .slab_block = PARTS * sizeof(struct part_xs),
                                                   .panel_block = 4 * 73,
                                                   .pack = quant_pack_iq4_xs,
                                                   .fill = fill,

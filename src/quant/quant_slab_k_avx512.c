@@ -38,7 +38,7 @@ INLINE void put_four_mins(__m512i v, int16_t min[4][2 * SLAB_ROWS])
 }
 
 /* From d, dmin and the twelve bytes of scales and minimums of six bits. */
-INLINE void fill_head(const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_head(const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     const __m512i six = _mm512_set1_epi8(0x3f), four = _mm512_set1_epi8(0x0f), two = _mm512_set1_epi8(0x30);
     __m512i v[4];
@@ -54,7 +54,7 @@ INLINE void fill_head(const uint8_t *const row[SLAB_ROWS], size_t at, struct hal
     _mm512_store_ps(s->dmin, f16_of_upper(v[0]));
 }
 
-INLINE void fill_q4_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_q4_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     fill_head(row, at, s);
     UNROLL for (int i = 0; i < 4; i++)
@@ -69,7 +69,7 @@ INLINE void fill_q4_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct hal
     }
 }
 
-INLINE void fill_q5_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_q5_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     __m512i high[8];
     fill_head(row, at, s);
@@ -89,7 +89,7 @@ INLINE void fill_q5_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct hal
 
 /* ---- Q6_K, Q3_K */
 
-INLINE void fill_q6_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_q6_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     UNROLL for (int h = 0; h < 2; h++)
     {
@@ -121,7 +121,7 @@ INLINE void fill_scales_q3_k(__m512i a, __m512i b, __m512i c, int32_t scale[16][
     }
 }
 
-INLINE void fill_q3_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_q3_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     __m512i high[8], last[4];
     octets_of_rows(row, at + Q3_K_HIGH, high);
@@ -140,12 +140,12 @@ INLINE void fill_q3_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct hal
 
 /* ---- TQ2_0, TQ1_0: no scales but d */
 
-INLINE void put_ones(struct half256 *s)
+INLINE void put_ones(struct part256 *s)
 {
     UNROLL for (int i = 0; i < 8; i++) store512(s->scale[i], _mm512_set1_epi32(1));
 }
 
-INLINE void fill_tq2_0(const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_tq2_0(const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     UNROLL for (int h = 0; h < 2; h++)
     {
@@ -172,7 +172,7 @@ INLINE void put_digits(__m512i v, int n, int apart, uint8_t (*code)[64])
     }
 }
 
-INLINE void fill_tq1_0(const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_tq1_0(const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     __m512i v[8], w[4], last[4];
     octets_of_rows(row, at, v);
@@ -185,7 +185,7 @@ INLINE void fill_tq1_0(const uint8_t *const row[SLAB_ROWS], size_t at, struct ha
     _mm512_store_ps(s->d, f16_last(row, at + TQ1_0_BYTES));
 }
 
-INLINE void fill_half(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_part(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     (void)book;
     switch (t) {
@@ -211,7 +211,7 @@ INLINE void fill_half(enum qtype t, const void *book, const uint8_t *const row[S
 
 INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
 {
-    fill256(fill_half, t, NULL, row, first, n_blocks, slab);
+    fill256(fill_part, t, NULL, row, first, n_blocks, slab);
 }
 
 SLAB256(q4_k, QT_Q4_K, quant_pack_pairs, 8)

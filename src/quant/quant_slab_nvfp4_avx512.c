@@ -12,7 +12,7 @@
 enum { STEPS = 4, GROUPS = 4 /* of four codes, of a step */ };
 
 /* One block of sixteen rows. */
-struct half_nvfp4 {
+struct part_nvfp4 {
     uint8_t code[STEPS * GROUPS][64]; /* [group of four][row][4] */
     float scale[STEPS][SLAB_ROWS];
 };
@@ -26,7 +26,7 @@ INLINE __m512 scales_of_lanes(__m512i v, unsigned i)
     return _mm512_mul_ps(f16_of_lanes(half), _mm512_set1_ps(0x1p7f));
 }
 
-INLINE void fill_half(const uint8_t *const row[SLAB_ROWS], size_t at, struct half_nvfp4 *s)
+INLINE void fill_part(const uint8_t *const row[SLAB_ROWS], size_t at, struct part_nvfp4 *s)
 {
     const __m512i table = _mm512_broadcast_i32x4(nvfp4_levels());
     __m512i head[4], v[8];
@@ -45,46 +45,46 @@ INLINE void fill_half(const uint8_t *const row[SLAB_ROWS], size_t at, struct hal
 
 static void fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
 {
-    struct half_nvfp4 *const s = (struct half_nvfp4 *)(void *)slab;
-    for (int h = 0; h < HALVES; h++)
+    struct part_nvfp4 *const s = (struct part_nvfp4 *)(void *)slab;
+    for (int h = 0; h < PARTS; h++)
         for (int b = 0; b < n_blocks; b++) {
             const size_t at = (size_t)(first + b) * NVFP4_BYTES;
-            fill_half(row + SLAB_ROWS * h, at, s + HALVES * b + h);
+            fill_part(row + SLAB_ROWS * h, at, s + PARTS * b + h);
         }
 }
 
-/* Step i of a block. */
-INLINE void step_nvfp4(int C, const struct half_nvfp4 s[HALVES], int i, const uint8_t *x, float *acc)
-{
-    __m512i sum[PANEL][HALVES];
-    UNROLL for (int c = 0; c < C; c++) sum[c][0] = sum[c][1] = spread512(x + 4 * ((STEPS * GROUPS + i) * C + c));
-    groups512(C, s[0].code, s[1].code, x, GROUPS * i, GROUPS, sum);
-    UNROLL for (int c = 0; c < C; c++)
-    {
-        const __m512 da = spread_float(x + 4 * ((STEPS * (GROUPS + 1) + i / 2) * C + c));
-        UNROLL for (int h = 0; h < HALVES; h++)
-        {
-            float *const v = acc_at(acc, c, h);
-            const __m512 d = _mm512_mul_ps(da, _mm512_load_ps(s[h].scale[i]));
-            _mm512_store_ps(v, _mm512_add_ps(_mm512_load_ps(v), _mm512_mul_ps(d, _mm512_cvtepi32_ps(sum[c][h]))));
-        }
-    }
-}
-
-INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, const uint8_t *x, float *acc)
+/* Columns [c0, c0 + n) of C. */
+INLINE void pass(enum qtype t, int C, int c0, int n, int n_blocks, const uint8_t *slab, const uint8_t *x, float *acc)
 {
     (void)t;
-    const struct half_nvfp4 *s = (const struct half_nvfp4 *)(const void *)slab;
-    for (int b = 0; b < n_blocks; b++, s += HALVES, x += 4 * (STEPS * (GROUPS + 1) + 2) * C)
-        for (int i = 0; i < STEPS; i++) step_nvfp4(C, s, i, x, acc);
+    const struct part_nvfp4 *s = (const struct part_nvfp4 *)(const void *)slab;
+    struct chains512 k = chains_load(n, acc);
+    for (int b = 0; b < n_blocks; b++, s += PARTS, x += 4 * (STEPS * (GROUPS + 1) + 2) * C) {
+        const struct codes512 codes = {{s[0].code, s[1].code, s[2].code, s[3].code}};
+        for (int i = 0; i < STEPS; i++) {
+            __m512i sum[PASS][PARTS];
+            start512(n, x + 4 * ((STEPS * GROUPS + i) * C + c0), sum);
+            groups512(C, c0, n, &codes, x, GROUPS * i, GROUPS, sum);
+            UNROLL for (int c = 0; c < n; c++)
+            {
+                const __m512 da = spread_float(x + 4 * ((STEPS * (GROUPS + 1) + i / 2) * C + c0 + c));
+                UNROLL for (int h = 0; h < PARTS; h++)
+                {
+                    const __m512 d = _mm512_mul_ps(da, _mm512_load_ps(s[h].scale[i]));
+                    k.v[c][h] = _mm512_add_ps(k.v[c][h], _mm512_mul_ps(d, _mm512_cvtepi32_ps(sum[c][h])));
+                }
+            }
+        }
+    }
+    chains_store(n, &k, acc);
 }
 
-static QUANT_MULTIPLY(multiply, columns, QT_NVFP4)
+static QUANT_MULTIPLY(multiply, pass, QT_NVFP4)
 
     const struct quant_slab slab_nvfp4_avx512 = {.block = 64,
                                                  .panel = PANEL,
                                                  .from = SLAB_FROM_32(QT_NVFP4),
-                                                 .slab_block = HALVES * sizeof(struct half_nvfp4),
+                                                 .slab_block = PARTS * sizeof(struct part_nvfp4),
                                                  .panel_block = 4 * (STEPS * (GROUPS + 1) + 2),
                                                  .pack = quant_pack_nvfp4,
                                                  .fill = fill,

@@ -19,7 +19,7 @@
 #include "quant/quant_slab_rows_avx512.h"
 
 /* Four scales per group of v: codes of the vectors that they belong to, and factors of activation sums. */
-INLINE void q2_k_sub_blocks(const __m512i bits[16], __m512i v, int i0, struct half256 *s)
+INLINE void q2_k_sub_blocks(const __m512i bits[16], __m512i v, int i0, struct part256 *s)
 {
     const __m512i low = _mm512_set1_epi16(15), m2 = _mm512_set1_epi8(3);
     UNROLL for (int i = 0; i < 4; i++)
@@ -37,7 +37,7 @@ INLINE void q2_k_sub_blocks(const __m512i bits[16], __m512i v, int i0, struct ha
         store512(s->min[(i0 + i) / 2], _mm512_srli_epi16(bytes_of_lanes(v, i, i + 1), 4));
 }
 
-INLINE void fill_q2_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_q2_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     __m512i bits[16], scales[4], last[4];
     UNROLL for (int i = 0; i < 4; i++) quads_of_rows(row, at + Q2_K_QS + 16 * (size_t)i, bits + 4 * i);
@@ -97,7 +97,7 @@ INLINE void iq2_group(const struct planes *k, __m512i index, __m512i word, const
     store512(code[7], codes_at(0x30, odd7, sign4, v + 3));
 }
 
-INLINE void fill_iq2_xxs(const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_iq2_xxs(const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     const struct planes planes = planes_load();
     const __m512i one = _mm512_set1_epi32(1);
@@ -116,7 +116,7 @@ INLINE void fill_iq2_xxs(const uint8_t *const row[SLAB_ROWS], size_t at, struct 
     _mm512_store_ps(s->d, f16_first(row, at));
 }
 
-INLINE void fill_half(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct half256 *s)
+INLINE void fill_part(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     (void)book;
     if (t == QT_Q2_K)
@@ -127,7 +127,7 @@ INLINE void fill_half(enum qtype t, const void *book, const uint8_t *const row[S
 
 INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
 {
-    fill256(fill_half, t, NULL, row, first, n_blocks, slab);
+    fill256(fill_part, t, NULL, row, first, n_blocks, slab);
 }
 
 SLAB256(q2_k, QT_Q2_K, quant_pack_pairs, 8)

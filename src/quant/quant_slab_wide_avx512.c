@@ -12,23 +12,23 @@
 enum { MOST_STEPS = 4 };
 
 /* One block of sixteen rows. */
-struct half_wide {
+struct part_wide {
     float d[SLAB_ROWS];
     uint8_t code[8 * MOST_STEPS][64]; /* [group of four][row][4] */
 };
 
-INLINE size_t half_bytes(enum qtype t)
+INLINE size_t part_bytes(enum qtype t)
 {
-    return offsetof(struct half_wide, code) + (size_t)wide_parts(t) * 16 * 64;
+    return offsetof(struct part_wide, code) + (size_t)wide_parts(t) * 16 * 64;
 }
 
-/* Half h of block b of a slab. */
-INLINE struct half_wide *half_at(enum qtype t, const uint8_t *slab, int b, int h)
+/* Part h of block b of a slab. */
+INLINE struct part_wide *part_at(enum qtype t, const uint8_t *slab, int b, int h)
 {
-    return (struct half_wide *)(uintptr_t)(slab + (size_t)(HALVES * b + h) * half_bytes(t));
+    return (struct part_wide *)(uintptr_t)(slab + (size_t)(PARTS * b + h) * part_bytes(t));
 }
 
-INLINE void fill_half(enum qtype t, const uint8_t *const row[SLAB_ROWS], size_t at, struct half_wide *s)
+INLINE void fill_part(enum qtype t, const uint8_t *const row[SLAB_ROWS], size_t at, struct part_wide *s)
 {
     const __m512i up = _mm512_set1_epi8((char)(128 - wide_offset(t)));
     for (int i = 0; i < wide_parts(t); i++) {
@@ -44,43 +44,42 @@ INLINE void fill_half(enum qtype t, const uint8_t *const row[SLAB_ROWS], size_t 
 
 INLINE void fill(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
 {
-    for (int h = 0; h < HALVES; h++)
+    for (int h = 0; h < PARTS; h++)
         for (int b = 0; b < n_blocks; b++) {
             const size_t at = (size_t)(first + b) * wide_bytes(t);
-            fill_half(t, row + SLAB_ROWS * h, at, half_at(t, slab, b, h));
+            fill_part(t, row + SLAB_ROWS * h, at, part_at(t, slab, b, h));
         }
 }
 
-/* Step i of a block; the totals of the block's steps so far lie in memory. */
-INLINE void step_wide(int C, const struct half_wide *const s[HALVES], int i, const uint8_t *x, float *total)
+/* Step i of a block. */
+INLINE void step_wide(int C, int c0, int n, const struct codes512 *codes, int i, const uint8_t *x,
+                      struct chains512 *total)
 {
-    __m512i sum[PANEL][HALVES];
-    UNROLL for (int c = 0; c < C; c++) sum[c][0] = sum[c][1] = spread512(x + 4 * (8 * C + c));
-    groups512(C, s[0]->code + 8 * i, s[1]->code + 8 * i, x, 0, 8, sum);
-    UNROLL for (int c = 0; c < C; c++)
+    __m512i sum[PASS][PARTS];
+    start512(n, x + 4 * (8 * C + c0), sum);
+    groups512(C, c0, n, codes, x - 32 * i * C, 8 * i, 8, sum);
+    UNROLL for (int c = 0; c < n; c++)
     {
-        const __m512 da = spread_float(x + 4 * (9 * C + c));
-        UNROLL for (int h = 0; h < HALVES; h++)
-        {
-            float *const v = acc_at(total, c, h);
-            _mm512_store_ps(v, _mm512_add_ps(_mm512_load_ps(v), _mm512_mul_ps(da, _mm512_cvtepi32_ps(sum[c][h]))));
-        }
+        const __m512 da = spread_float(x + 4 * (9 * C + c0 + c));
+        UNROLL for (int h = 0; h < PARTS; h++) total->v[c][h] =
+            _mm512_add_ps(total->v[c][h], _mm512_mul_ps(da, _mm512_cvtepi32_ps(sum[c][h])));
     }
 }
 
-INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, const uint8_t *x, float *acc)
+/* Columns [c0, c0 + n) of C. Their chains of floats have a step a block: registers are for the totals of its steps. */
+INLINE void pass(enum qtype t, int C, int c0, int n, int n_blocks, const uint8_t *slab, const uint8_t *x, float *acc)
 {
-    _Alignas(64) float total[PANEL * QUANT_SLAB];
     for (int b = 0; b < n_blocks; b++) {
-        const struct half_wide *const s[HALVES] = {half_at(t, slab, b, 0), half_at(t, slab, b, 1)};
-        acc_start(total, C);
-        for (int i = 0; i < 2 * wide_parts(t); i++, x += 40 * C) step_wide(C, s, i, x, total);
-        for (int c = 0; c < C; c++) UNROLL for (int h = 0; h < HALVES; h++)
-            {
-                float *const v = acc_at(acc, c, h);
-                const __m512 scaled = _mm512_mul_ps(_mm512_load_ps(s[h]->d), _mm512_load_ps(acc_at(total, c, h)));
-                _mm512_store_ps(v, _mm512_add_ps(_mm512_load_ps(v), scaled));
-            }
+        const struct part_wide *s[PARTS];
+        UNROLL for (int h = 0; h < PARTS; h++) s[h] = part_at(t, slab, b, h);
+        const struct codes512 codes = {{s[0]->code, s[1]->code, s[2]->code, s[3]->code}};
+        struct chains512 total;
+        UNROLL for (int c = 0; c < n; c++) UNROLL for (int h = 0; h < PARTS; h++) total.v[c][h] = _mm512_setzero_ps();
+        for (int i = 0; i < 2 * wide_parts(t); i++, x += 40 * C) step_wide(C, c0, n, &codes, i, x, &total);
+        struct chains512 k = chains_load(n, acc);
+        UNROLL for (int c = 0; c < n; c++) UNROLL for (int h = 0; h < PARTS; h++) k.v[c][h] =
+            _mm512_add_ps(k.v[c][h], _mm512_mul_ps(_mm512_load_ps(s[h]->d), total.v[c][h]));
+        chains_store(n, &k, acc);
     }
 }
 
@@ -94,12 +93,12 @@ INLINE void columns(enum qtype t, int C, int n_blocks, const uint8_t *slab, cons
         const int steps = 2 * wide_parts(type);                                                                        \
         quant_pack_32(k, x, n, steps *first, steps *n_blocks, panel);                                                  \
     }                                                                                                                  \
-    static QUANT_MULTIPLY(name##_multiply, columns, type)
+    static QUANT_MULTIPLY(name##_multiply, pass, type)
 
 #define SLAB_OF(name, parts)                                                                                           \
     {                                                                                                                  \
         .block = 64 * (parts), .panel = PANEL, .from = SLAB_FROM_32(QT_Q1_0),                                          \
-        .slab_block = HALVES * (offsetof(struct half_wide, code) + (parts)*16 * 64), .panel_block = 80 * (parts),      \
+        .slab_block = PARTS * (offsetof(struct part_wide, code) + (parts)*16 * 64), .panel_block = 80 * (parts),       \
         .pack = name##_pack, .fill = name##_fill, .multiply = name##_multiply                                          \
     }
 
