@@ -93,27 +93,35 @@ V8_INLINE void v16_quarters(__m512 a, __m512 b, v8f q[4])
 #undef QUARTER
 }
 
-/* Eight heads, 32 values: acc[h][v..] += the tile's sums; z: weights of the first head. */
-V8_INLINE void sum_8x32(int n_rows, const float *const *row, int v, const float *z, int z_stride, float *acc, int width)
+/* Eight heads, n (2 or 3) times sixteen values: acc[h][v..] += the tile's sums; z: weights of the first head. All old
+ * sums are read before the first new one is written: heads lie 4 KiB apart by twos, and a load waits for a store whose
+ * address ends alike. */
+V8_INLINE void sum_8(int n, int n_rows, const float *const *row, int v, const float *z, int z_stride, float *acc,
+                     int width)
 {
-    __m512 a[8][2];
+    __m512 a[8][3], x[3];
 #pragma GCC unroll 8
-    for (int h = 0; h < 8; h++) a[h][0] = a[h][1] = _mm512_setzero_ps();
+    for (int h = 0; h < 8; h++) a[h][0] = a[h][1] = a[h][2] = _mm512_setzero_ps();
     for (int j = 0; j < n_rows; j++, z += z_stride) {
-        const __m512 x = v16_load(row[j] + v), y = v16_load(row[j] + v + 16);
+#pragma GCC unroll 3
+        for (int i = 0; i < n; i++) x[i] = v16_load(row[j] + v + 16 * i);
 #pragma GCC unroll 8
         for (int h = 0; h < 8; h++) {
             const __m512 w = _mm512_set1_ps(z[h]);
-            a[h][0] = _mm512_fmadd_ps(w, x, a[h][0]);
-            a[h][1] = _mm512_fmadd_ps(w, y, a[h][1]);
+#pragma GCC unroll 3
+            for (int i = 0; i < n; i++) a[h][i] = _mm512_fmadd_ps(w, x[i], a[h][i]);
         }
     }
+    float *const to = acc + v;
 #pragma GCC unroll 8
-    for (int h = 0; h < 8; h++) {
-        float *const to = acc + (size_t)h * (size_t)width + v;
-        _mm512_storeu_ps(to, _mm512_add_ps(_mm512_loadu_ps(to), a[h][0]));
-        _mm512_storeu_ps(to + 16, _mm512_add_ps(_mm512_loadu_ps(to + 16), a[h][1]));
-    }
+    for (int h = 0; h < 8; h++)
+#pragma GCC unroll 3
+        for (int i = 0; i < n; i++)
+            a[h][i] = _mm512_add_ps(v16_load(to + (size_t)h * (size_t)width + 16 * i), a[h][i]);
+#pragma GCC unroll 8
+    for (int h = 0; h < 8; h++)
+#pragma GCC unroll 3
+        for (int i = 0; i < n; i++) v16_store(to + (size_t)h * (size_t)width + 16 * i, a[h][i]);
 }
 
 #endif
