@@ -1,15 +1,17 @@
 /* AVX-512 tiles of F32, F16 and BF16 weights (activations ACT_F32): the sixteen striped lanes of an output are one
  * vector (docs/numerics.md, lanes16).
  *
- * Floor: two multiply-adds of sixteen a cycle, 117 to 120 thousand million a second on one core of an AMD EPYC (Zen 5,
- * virtual). Many activation rows reach of that, medians of 11 rounds in alternation with panels of 32 weight rows in
- * the second-level cache that pass by six activation rows: 128 activation rows times 256 and 512 F16 rows of 4,096
- * values 83 % (62), times 1,024 of them 78 to 83 (57 to 60); 64 times 24 F32 rows of 16,384 values 57 to 63 (51 to 57).
- * What keeps it below: trees at the ends of chunks, copying the activations (a line takes 3 to 4 cycles; with 24 rows
- * it would be a fifth), and lines from the second-level cache: without asking for them 12 sixteens ahead 76 %.
+ * Floor: two multiply-adds of sixteen a cycle, 93 thousand million a second on one of two cores of an Intel Xeon (Ice
+ * Lake, virtual), where loads of 64 bytes pass at 1.15 a cycle: a step over a panel takes 24 sums of eight weight rows
+ * and three activation rows, eleven loads for 24 multiply-adds. Medians in alternation with four by six rows, whose
+ * weights were loaded once per use, whose totals went through memory and which asked for lines 12 sixteens ahead: 128
+ * activation rows times 256, 512 and 1,024 F16 rows of 4,096 values 77, 79 and 78 % (75, 76, 74); 64 times 24 F16 rows
+ * of 16,384 values, still four by six, 58 % (57), 32 times them 52 (51). What keeps it below: widening (with 24 rows a
+ * sixth for 32 activation rows), trees at the ends of chunks, lines from the second-level cache.
  *
- * On an Intel Xeon (Emerald Rapids, virtual; the same floor, 83 to 89) those former panels reached with 1,024 F16 rows
- * of 4,096 values 64 to 73 %; today's have not been measured on it.
+ * One core of an AMD EPYC (Zen 5, virtual; 117 to 120), with those steps of four by six, medians of 11 rounds: 128
+ * activation rows times 256 and 512 F16 rows of 4,096 values 83 %, times 1,024 of them 78 to 83; without asking for
+ * lines ahead 76, so there they are asked for. Today's steps have not been measured on it.
  *
  * One activation row: memory. F16 rows of 4,096 values, two threads, GB/s, medians of 15 rounds in turn, twice: nothing
  * asked for 23.7 and 24.6, into the first-level cache 1 KiB ahead 27.3 and 29.6, where plain reading gave 29.1
@@ -18,6 +20,9 @@
 #include "quant/quant_avx512.h"
 #define DENSE_ROWS 4
 #define DENSE_COLS 6
+#define STEP_ROWS  8
+#define STEP_COLS  3
+#define STEP_ASKS  !__builtin_cpu_is("intel")
 #include "quant/quant_dense.h"
 
 /* Sixteen weights as floats. */
@@ -47,22 +52,38 @@ INLINE struct lanes lanes_zero(void)
 /* Bytes between a line that is asked for and the place of work in its row. */
 enum { AHEAD = 1024 };
 
-/* Sixteen positions of R weight rows and C activation rows. */
+/* Sixteen floats, loaded once, not once per use: loads are what limits a step. */
+INLINE __m512 kept(__m512 v)
+{
+    __asm__("" : "+v"(v));
+    return v;
+}
+
+/* Sixteen positions of R weight rows and C activation rows; of the fewer ones all vectors wait in registers. */
 INLINE void multiply16(enum qtype t, int R, int C, const uint8_t *const *w, const uint8_t *const *x, int at,
                        struct lanes acc[MAX_ROWS][MAX_COLS])
 {
-    __m512 v[MAX_ROWS];
+    __m512 v[MAX_ROWS], a[MAX_COLS];
     UNROLL for (int r = 0; r < R; r++)
     {
         const uint8_t *const here = w[r] + value_bytes(t) * (size_t)at;
         if (C == 1 && asking() == ASK_BOTH)
             _mm_prefetch((const char *)(const void *)((uintptr_t)here + AHEAD), _MM_HINT_T0);
-        v[r] = widen16(t, here);
+        if (R <= C) v[r] = kept(widen16(t, here));
     }
-    UNROLL for (int c = 0; c < C; c++)
+    if (R <= C) {
+        UNROLL for (int c = 0; c < C; c++)
+        {
+            a[0] = kept(_mm512_loadu_ps(x[c] + 4 * (size_t)at));
+            UNROLL for (int r = 0; r < R; r++) acc[r][c].all = _mm512_fmadd_ps(v[r], a[0], acc[r][c].all);
+        }
+        return;
+    }
+    UNROLL for (int c = 0; c < C; c++) a[c] = kept(_mm512_loadu_ps(x[c] + 4 * (size_t)at));
+    UNROLL for (int r = 0; r < R; r++)
     {
-        const __m512 a = _mm512_loadu_ps(x[c] + 4 * (size_t)at);
-        UNROLL for (int r = 0; r < R; r++) acc[r][c].all = _mm512_fmadd_ps(v[r], a, acc[r][c].all);
+        v[0] = kept(widen16(t, w[r] + value_bytes(t) * (size_t)at));
+        UNROLL for (int c = 0; c < C; c++) acc[r][c].all = _mm512_fmadd_ps(v[0], a[c], acc[r][c].all);
     }
 }
 
@@ -74,23 +95,47 @@ INLINE float lane_tree(struct lanes v)
     return _mm_cvtss_f32(_mm_add_ss(s2, _mm_movehdup_ps(s2)));
 }
 
-/* Four sums at a time: + (i+8) of two vectors, + (i+4) of four, then inside a quarter each. */
+/* The halves' sums of a, then those of b: i + (i+8). */
+INLINE __m512 fold(struct lanes a, struct lanes b)
+{
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a.all, b.all, 0x44), _mm512_shuffle_f32x4(a.all, b.all, 0xee));
+}
+
+/* Quarter r: + (i+4) of row r of four, for one activation row. */
+INLINE __m512 fold4(int r, int c, struct lanes acc[MAX_ROWS][MAX_COLS])
+{
+    const __m512 a = fold(acc[r][c], acc[r + 1][c]), b = fold(acc[r + 2][c], acc[r + 3][c]);
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+}
+
+/* The sums of four weight rows, from row r on. */
+INLINE __m128 trees4(int r, int c, struct lanes acc[MAX_ROWS][MAX_COLS])
+{
+    const __m512 s4 = fold4(r, c, acc), s2 = _mm512_add_ps(s4, _mm512_shuffle_ps(s4, s4, 0xee));
+    return _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, _mm512_add_ps(s2, _mm512_movehdup_ps(s2))));
+}
+
 #define DENSE_TREES
 INLINE void add_trees(int R, int C, struct lanes acc[MAX_ROWS][MAX_COLS], float total[MAX_COLS][MAX_ROWS])
 {
-    if (R < 4) {
-        UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) total[c][r] += lane_tree(acc[r][c]);
-        return;
-    }
     UNROLL for (int c = 0; c < C; c++)
     {
-        const __m512 a = acc[0][c].all, b = acc[1][c].all, d = acc[2][c].all, e = acc[3][c].all;
-        const __m512 p = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
-        const __m512 q = _mm512_add_ps(_mm512_shuffle_f32x4(d, e, 0x44), _mm512_shuffle_f32x4(d, e, 0xee));
-        const __m512 s4 = _mm512_add_ps(_mm512_shuffle_f32x4(p, q, 0x88), _mm512_shuffle_f32x4(p, q, 0xdd));
-        const __m512 s2 = _mm512_add_ps(s4, _mm512_shuffle_ps(s4, s4, 0xee));
-        const __m512 s = _mm512_maskz_compress_ps(0x1111, _mm512_add_ps(s2, _mm512_movehdup_ps(s2)));
-        _mm_storeu_ps(total[c], _mm_add_ps(_mm_loadu_ps(total[c]), _mm512_castps512_ps128(s)));
+        if (R == 4)
+            _mm_storeu_ps(total[c], _mm_add_ps(_mm_loadu_ps(total[c]), trees4(0, c, acc)));
+        else
+            UNROLL for (int r = 0; r < R; r++) total[c][r] += lane_tree(acc[r][c]);
+    }
+}
+
+/* Without a detour through memory: a load of what two stores have written waits for both. */
+INLINE void totals_add(int R, int C, struct lanes acc[MAX_ROWS][MAX_COLS], const struct totals *t)
+{
+    UNROLL for (int c = 0; c < C; c++) UNROLL for (int r = 0; r < R; r += 4)
+    {
+        float *const to = t->out + (size_t)c * t->stride + r;
+        const __mmask8 some = (__mmask8)((1 << (t->rows - r < 4 ? t->rows > r ? t->rows - r : 0 : 4)) - 1);
+        const __m128 old = t->begin ? _mm_setzero_ps() : _mm_maskz_loadu_ps(some, to);
+        _mm_mask_storeu_ps(to, some, _mm_add_ps(old, trees4(r, c, acc)));
     }
 }
 
