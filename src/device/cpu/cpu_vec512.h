@@ -1,6 +1,12 @@
 /* Sums of products with vectors of sixteen floats, for the AVX-512 kernel set; included by cpu_kernels.inc there. The
  * orders are those of the functions of eight that they stand for.
  *
+ * Floor: two multiply-adds of sixteen a cycle on one of two cores of an Intel Xeon (Ice Lake, virtual), 93 thousand
+ * million a second, where loads of 64 bytes pass at 1.15 a cycle: 24 sums take eleven (heads times values) and ten
+ * (heads times rows) loads a step. 64 heads with 128 and 384 rows of 512 values, medians of 201 rounds in alternation
+ * with sixteen sums, which took ten and eight: sums 84 and 82 % (70 and 69), scores 84 and 83 (78 and 80), of which
+ * trees take 8. The others, with sixteen sums:
+ *
  * Floor: a multiply-add of sixteen a cycle, 59 thousand million a second on one core of an AMD EPYC (Zen 4, 3.7 GHz).
  * There sums of 2,048 tokens of Flash's heads (64 of 512 values) run at 53 (profile of ds4-bench), and so did scores
  * with two heads and eight rows at a time. On one core of an Intel Xeon (Emerald Rapids, virtual; two a cycle, 83 to
@@ -38,49 +44,75 @@ V8_INLINE __m512 v16_fold(__m512 a, __m512 b)
     return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
 }
 
-/* Quarter r of the result: the trees i + (i+8), + (i+4), + (i+2), + (i+1) of s[r][0..3]. */
-V8_INLINE __m512 v16_sum4x4(const __m512 s[4][4])
+/* Of sums s[r] of four rows: + (i+8), + (i+4) of row r in quarter r. */
+V8_INLINE __m512 v16_fold4(__m512 s0, __m512 s1, __m512 s2, __m512 s3)
 {
-    __m512 q[4];
+    const __m512 a = v16_fold(s0, s1), b = v16_fold(s2, s3);
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+}
+
+/* + (i+2) of two such: two lanes of a, then of b in every quarter. */
+V8_INLINE __m512 v16_fold8(__m512 a, __m512 b)
+{
+    const __m512d x = _mm512_castps_pd(a), y = _mm512_castps_pd(b);
+    return _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)), _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
+}
+
+/* + (i+1) of two such: a lane for each of four. */
+V8_INLINE __m512 v16_fold16(__m512 a, __m512 b)
+{
+    return _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xdd));
+}
+
+/* One chunk of four rows and n (4 or 6) heads, a multiple of 16 values: lane h of quarter r: the product of row r and
+ * head h of the first four; *rest, which n = 4 leaves alone: of the other two, before the last fold. */
+V8_INLINE __m512 chunk_4(int n, int at, int end, const float *const row[4], const float *const *q, __m512 *rest)
+{
+    __m512 s[6][4];
 #pragma GCC unroll 8
-    for (int h = 0; h < 4; h++) { /* + (i+4): quarters of rows 0, 1, 2, 3 */
-        const __m512 a = v16_fold(s[0][h], s[1][h]), b = v16_fold(s[2][h], s[3][h]);
-        q[h] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
-    }
-    __m512 p[2];
+    for (int h = 0; h < n; h++) s[h][0] = s[h][1] = s[h][2] = s[h][3] = _mm512_setzero_ps();
+#pragma GCC unroll 2
+    for (int i = at; i < end; i += 16) {
+        const __m512 r0 = v16_load(row[0] + i), r1 = v16_load(row[1] + i), r2 = v16_load(row[2] + i),
+                     r3 = v16_load(row[3] + i);
 #pragma GCC unroll 8
-    for (int h = 0; h < 2; h++) { /* + (i+2): two lanes each of heads 2h and 2h+1 */
-        const __m512d a = _mm512_castps_pd(q[2 * h]), b = _mm512_castps_pd(q[2 * h + 1]);
-        p[h] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+        for (int h = 0; h < n; h++) {
+            const __m512 x = v16_load(q[h] + i);
+            s[h][0] = _mm512_fmadd_ps(x, r0, s[h][0]);
+            s[h][1] = _mm512_fmadd_ps(x, r1, s[h][1]);
+            s[h][2] = _mm512_fmadd_ps(x, r2, s[h][2]);
+            s[h][3] = _mm512_fmadd_ps(x, r3, s[h][3]);
+        }
     }
-    return _mm512_add_ps(_mm512_shuffle_ps(p[0], p[1], 0x88), _mm512_shuffle_ps(p[0], p[1], 0xdd));
+    __m512 f[6];
+#pragma GCC unroll 8
+    for (int h = 0; h < n; h++) f[h] = v16_fold4(s[h][0], s[h][1], s[h][2], s[h][3]);
+    if (n == 6) *rest = v16_fold8(f[4], f[5]);
+    return v16_fold16(v16_fold8(f[0], f[1]), v16_fold8(f[2], f[3]));
 }
 
 /* Four rows and four heads: lane h of quarter r; width a multiple of 16. */
 V8_INLINE __m512 dots_4x4(int width, const float *const row[4], const float *const q[4])
 {
     __m512 total = _mm512_setzero_ps();
+    for (int at = 0; at < width; at += CHUNK)
+        total = _mm512_add_ps(total, chunk_4(4, at, min_int(width, at + CHUNK), row, q, NULL));
+    return total;
+}
+
+/* Four rows and twelve heads, by six that share a pass over the rows: four at a time in dots[0..2]. */
+V8_INLINE void dots_4x12(int width, const float *const row[4], const float *const q[12], __m512 dots[3])
+{
+    const float *const a[6] = {q[0], q[1], q[2], q[3], q[8], q[9]}, *const b[6] = {q[4], q[5],  q[6],
+                                                                                   q[7], q[10], q[11]};
+    dots[0] = dots[1] = dots[2] = _mm512_setzero_ps();
     for (int at = 0; at < width; at += CHUNK) {
         const int end = min_int(width, at + CHUNK);
-        __m512 s[4][4];
-#pragma GCC unroll 8
-        for (int r = 0; r < 4; r++) s[r][0] = s[r][1] = s[r][2] = s[r][3] = _mm512_setzero_ps();
-#pragma GCC unroll 2
-        for (int i = at; i < end; i += 16) {
-            const __m512 r0 = v16_load(row[0] + i), r1 = v16_load(row[1] + i), r2 = v16_load(row[2] + i),
-                         r3 = v16_load(row[3] + i);
-#pragma GCC unroll 8
-            for (int h = 0; h < 4; h++) {
-                const __m512 x = v16_load(q[h] + i);
-                s[0][h] = _mm512_fmadd_ps(x, r0, s[0][h]);
-                s[1][h] = _mm512_fmadd_ps(x, r1, s[1][h]);
-                s[2][h] = _mm512_fmadd_ps(x, r2, s[2][h]);
-                s[3][h] = _mm512_fmadd_ps(x, r3, s[3][h]);
-            }
-        }
-        total = _mm512_add_ps(total, v16_sum4x4(s));
+        __m512 rest[2];
+        dots[0] = _mm512_add_ps(dots[0], chunk_4(6, at, end, row, a, &rest[0]));
+        dots[1] = _mm512_add_ps(dots[1], chunk_4(6, at, end, row, b, &rest[1]));
+        dots[2] = _mm512_add_ps(dots[2], v16_fold16(rest[0], rest[1]));
     }
-    return total;
 }
 
 /* q[i]: quarter i of a, then of b. */
@@ -116,8 +148,7 @@ V8_INLINE void sum_8(int n, int n_rows, const float *const *row, int v, const fl
 #pragma GCC unroll 8
     for (int h = 0; h < 8; h++)
 #pragma GCC unroll 3
-        for (int i = 0; i < n; i++)
-            a[h][i] = _mm512_add_ps(v16_load(to + (size_t)h * (size_t)width + 16 * i), a[h][i]);
+        for (int i = 0; i < n; i++) a[h][i] = _mm512_add_ps(v16_load(to + (size_t)h * (size_t)width + 16 * i), a[h][i]);
 #pragma GCC unroll 8
     for (int h = 0; h < 8; h++)
 #pragma GCC unroll 3
