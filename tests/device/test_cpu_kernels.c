@@ -266,7 +266,11 @@ static void attention_tiles(void **state)
             for (int h = 0; h < PAD; h++) got[h] = 3;
             sets[s]->attention_exp(n, HEADS, z, PAD, max, got);
             assert_memory_equal(got, sum, HEADS * sizeof(float));
-            sets[s]->attention_sum(n, row, WIDTH, HEADS, z, PAD, acc);
+            sets[s]->attention_sum(n, row, WIDTH, HEADS, z, PAD, false, acc);
+            assert_memory_equal(acc, want, sizeof want);
+            memset(want, 0, sizeof want);
+            sets[s]->attention_sum(n, row, WIDTH, HEADS, z, PAD, false, want);
+            sets[s]->attention_sum(n, row, WIDTH, HEADS, z, PAD, true, acc);
             assert_memory_equal(acc, want, sizeof want);
         }
 }
@@ -385,8 +389,7 @@ static size_t run_all(const struct cpu_kernels *k, float *out)
     k->attention_scores(&s, 1e-3f, z, PAD, max);
     k->attention_exp(N_ROWS, HEADS, z, PAD, max, sum);
     to = sum + PAD;
-    memset(to, 0, HEADS * 512 * sizeof *to);
-    k->attention_sum(N_ROWS, row, 512, HEADS, z, PAD, to), to += HEADS * 512;
+    k->attention_sum(N_ROWS, row, 512, HEADS, z, PAD, true, to), to += HEADS * 512;
     assert_true(to <= end);
     return (size_t)(to - out);
 }

@@ -279,7 +279,6 @@ static void load_heads(const struct attention_job *j, int i, int head0, int n_he
         rotate_head(j, i, false, head);
     }
     t->heads = cpu_pad_rows(q, n_heads, j->width, j->padded, t->q);
-    memset(t->acc, 0, (size_t)n_heads * (size_t)j->padded * sizeof *t->acc);
     for (int h = 0; h < j->part_pad; h++) {
         t->max[h] = h >= n_heads ? 0 : j->a->sinks ? j->a->sinks->f32[head0 + h] : -INFINITY;
         t->sum[h] = 0;
@@ -305,6 +304,7 @@ static void attend(const struct attention_job *j, int i, int head0, int n_heads,
     const int64_t n = q->n_raw + q->n_comp;
     const float *row[CPU_TILE];
     load_heads(j, i, head0, n_heads, t);
+    if (n == 0) memset(t->acc, 0, (size_t)n_heads * (size_t)j->padded * sizeof *t->acc);
     if (n_heads < j->part_pad) memset(t->z, 0, (size_t)n * (size_t)j->part_pad * sizeof *t->z);
     for (int64_t first = 0; first < n; first += CPU_TILE) {
         const int m = (int)min_i64(CPU_TILE, n - first);
@@ -322,7 +322,7 @@ static void attend(const struct attention_job *j, int i, int head0, int n_heads,
         float *z = t->z + first * j->part_pad;
         tile_rows(j, q, first, m, true, t->kept, row);
         j->k->attention_exp(m, n_heads, z, j->part_pad, t->max, t->sum);
-        j->k->attention_sum(m, row, j->padded, n_heads, z, j->part_pad, t->acc);
+        j->k->attention_sum(m, row, j->padded, n_heads, z, j->part_pad, first == 0, t->acc);
     }
     finish_heads(j, i, head0, n_heads, t);
 }

@@ -294,14 +294,15 @@ static void sum_values(const struct heads_job *j, int from, int end, int kv, int
     const size_t padded = round_up((size_t)n, 16), values = (size_t)j->each * padded;
     const struct seen v = seen_by(j, j->row0 + end - 1);
     const float *row[CPU_TILE];
-    memset(acc, 0, (size_t)(end - from) * values * sizeof *acc);
     for (int64_t tile = 0; tile * CPU_TILE < v.n; tile++) {
         tile_rows(j, &v, tile * CPU_TILE, tile_seen(j, end - 1, tile), (j->a->kv_heads + kv) * j->width + c0, n, rows,
                   row);
         for (int i = from; i < end; i++) {
             const float *z = z_of(j, i, kv) + tile * CPU_TILE * j->each_pad;
             const int m = tile_seen(j, i, tile);
-            if (m) j->k->attention_sum(m, row, (int)padded, j->each, z, j->each_pad, acc + (size_t)(i - from) * values);
+            if (m || tile == 0)
+                j->k->attention_sum(m, row, (int)padded, j->each, z, j->each_pad, tile == 0,
+                                    acc + (size_t)(i - from) * values);
         }
     }
     for (int i = from; i < end; i++)

@@ -61,9 +61,10 @@ struct cpu_kernels {
     void (*attention_scores)(const struct cpu_scores *s, float scale, float *z, int z_stride, float *max);
     /* One tile, in place: z = exp(z - max); sum[h] += the tile's sum. */
     void (*attention_exp)(int n_rows, int n_heads, float *z, int z_stride, const float *max, float *sum);
-    /* One tile: acc[h][v] += sum over j of z[j][h] * row_j[v]; width a multiple of 16, acc rows width apart. */
+    /* One tile: acc[h][v] += sum over j of z[j][h] * row_j[v], begin: to +0 instead of acc; width a multiple of 16, acc
+     * rows width apart. */
     void (*attention_sum)(int n_rows, const float *const *row, int width, int n_heads, const float *z, int z_stride,
-                          float *acc);
+                          bool begin, float *acc);
     /* y = x * s */
     void (*scale)(int n, const float *x, float s, float *y);
     void (*silu)(int n, float scale, const float *x, float *y);    /* y = silu(scale * x) */

@@ -125,11 +125,11 @@ V8_INLINE void v16_quarters(__m512 a, __m512 b, v8f q[4])
 #undef QUARTER
 }
 
-/* Eight heads, n (2 or 3) times sixteen values: acc[h][v..] += the tile's sums; z: weights of the first head. All old
- * sums are read before the first new one is written: heads lie 4 KiB apart by twos, and a load waits for a store whose
- * address ends alike. */
-V8_INLINE void sum_8(int n, int n_rows, const float *const *row, int v, const float *z, int z_stride, float *acc,
-                     int width)
+/* Eight heads, n (2 or 3) times sixteen values: acc[h][v..] += the tile's sums, begin: to +0; z: weights of the first
+ * head. All old sums are read before the first new one is written: heads lie 4 KiB apart by twos, and a load waits for
+ * a store whose address ends alike. */
+V8_INLINE void sum_8(int n, int n_rows, const float *const *row, int v, const float *z, int z_stride, bool begin,
+                     float *acc, int width)
 {
     __m512 a[8][3], x[3];
 #pragma GCC unroll 8
@@ -148,7 +148,9 @@ V8_INLINE void sum_8(int n, int n_rows, const float *const *row, int v, const fl
 #pragma GCC unroll 8
     for (int h = 0; h < 8; h++)
 #pragma GCC unroll 3
-        for (int i = 0; i < n; i++) a[h][i] = _mm512_add_ps(v16_load(to + (size_t)h * (size_t)width + 16 * i), a[h][i]);
+        for (int i = 0; i < n; i++)
+            a[h][i] =
+                _mm512_add_ps(begin ? _mm512_setzero_ps() : v16_load(to + (size_t)h * (size_t)width + 16 * i), a[h][i]);
 #pragma GCC unroll 8
     for (int h = 0; h < 8; h++)
 #pragma GCC unroll 3
