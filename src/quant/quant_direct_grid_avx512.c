@@ -206,18 +206,14 @@ INLINE void acts_of(enum qtype t, const uint8_t *q, const int16_t *bsums, struct
     store512(a->low, t == QT_IQ1_M ? of8 : _mm512_mullo_epi32(sum, _mm512_set1_epi32(-9)));
 }
 
-INLINE void copy_codes(const uint16_t index[IQ1_GROUPS], uint16_t code[IQ1_GROUPS])
+INLINE void copy_codes(const uint16_t index[IQ1_GROUPS], uint32_t code[IQ1_GROUPS / 2])
 {
-#pragma GCC unroll 32
-    for (int g = 0; g < IQ1_GROUPS; g++) {
-        uint32_t c = iq1s_codes[index[g]];
-        __asm__("" : "+r"(c)); /* put together in vectors they would cost more */
-        code[g] = (uint16_t)c;
-    }
+#pragma GCC unroll 16
+    for (int i = 0; i < IQ1_GROUPS / 2; i += 2) four_codes(index + 2 * i, code + i);
 }
 
 /* Products of a block in lanes of 16 values, in eighths. */
-INLINE __m512i block_iq1(enum qtype t, const uint8_t *b, const uint16_t code[IQ1_GROUPS], const struct acts *a)
+INLINE __m512i block_iq1(enum qtype t, const uint8_t *b, const uint32_t code[IQ1_GROUPS / 2], const struct acts *a)
 {
     const __m512i c = load512(code), bits = iq1_bits(t, b), high = load512(a->high), low = load512(a->low);
     __m512i s, bits1; /* twice the scales, and other bits */
@@ -261,7 +257,8 @@ INLINE __m256 iq1_m_d_of_rows(const uint8_t *const row[ROWS], size_t at)
 INLINE __m256 rows_iq1(enum qtype t, enum asking ask, int n, const uint8_t *const row[ROWS], const struct acts *a,
                        const float *d, __m256 acc)
 {
-    _Alignas(64) uint16_t index[2][ROWS][IQ1_GROUPS], code[2][ROWS][IQ1_GROUPS];
+    _Alignas(64) uint16_t index[2][ROWS][IQ1_GROUPS];
+    _Alignas(64) uint32_t code[2][ROWS][IQ1_GROUPS / 2];
     const size_t bytes = block_bytes(t);
     for (int r = 0; r < ROWS; r++) put_indices(t, row[r], index[0][r]);
     for (int r = 0; r < ROWS; r++) put_indices(t, row[r] + (n > 1 ? bytes : 0), index[1][r]);

@@ -19,7 +19,10 @@ extern const uint32_t iq3xxs_grid[256], iq3s_grid[512];
 extern const uint16_t iq2xs_codes[512], iq2s_codes[1024], iq3xxs_codes[256], iq3s_codes[512];
 /* IQ1: eight times a value of -1, 0, 1 plus one; packed: two bits, the value plus one. */
 extern const uint64_t iq1s_grid[2048];
-extern const uint16_t iq1s_codes[2048];
+/* A load of 32 bits from one entry before another has that one in its upper half. */
+extern const struct iq1s_book {
+    uint16_t before, code[2048];
+} iq1s_book;
 
 /* Number k of the scales 2s + 1 in nibbles. */
 static inline int odd_scale(const uint8_t *nibbles, int k)

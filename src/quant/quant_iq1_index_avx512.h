@@ -22,4 +22,22 @@ INLINE void put_indices(enum qtype t, const uint8_t *b, uint16_t index[IQ1_GROUP
     store512(index, _mm512_ternarylogic_epi32(top, _mm512_set1_epi16(0x700), low, 0xea));
 }
 
+/* Codes of two indices of 16 bits, the second above the first: a load that has what lies before it below, and one that
+ * takes that place. */
+INLINE uint32_t two_codes(uint32_t index)
+{
+    uint32_t both = load_u32((const uint8_t *)&iq1s_book + 2 * (size_t)(index >> 16));
+    __asm__("movw %1, %w0" : "+r"(both) : "m"(iq1s_book.code[index & 0xffff]));
+    return both;
+}
+
+/* Codes of four indices, which one load takes: loads are what decides it. */
+INLINE void four_codes(const uint16_t index[4], uint32_t code[2])
+{
+    uint64_t four;
+    memcpy(&four, index, sizeof four);
+    code[0] = two_codes((uint32_t)four);
+    code[1] = two_codes((uint32_t)(four >> 32));
+}
+
 #endif

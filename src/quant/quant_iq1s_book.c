@@ -162,4 +162,4 @@
 #define ENTRY(code)   BOOK_BYTES8(BYTE, uint64_t, code),
 
 const uint64_t iq1s_grid[2048] = {BOOK(ENTRY)};
-const uint16_t iq1s_codes[2048] = {BOOK(BOOK_CODE)};
+const struct iq1s_book iq1s_book = {.code = {BOOK(BOOK_CODE)}};

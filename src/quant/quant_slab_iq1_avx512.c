@@ -22,10 +22,11 @@ INLINE void gather_codes(enum qtype t, const uint8_t *const row[SLAB_ROWS], size
     __asm__ volatile("" : "+m"(index)); /* stored all before the first is loaded */
     for (int r = 0; r < SLAB_ROWS; r++)
 #pragma GCC unroll 16
-        for (int i = 0; i < IQ1_GROUPS / 2; i++) {
-            uint32_t both = iq1s_codes[index[r][2 * i]] | (uint32_t)iq1s_codes[index[r][2 * i + 1]] << 16;
-            __asm__("" : "+r"(both)); /* put together in vectors they would cost more */
-            packed[i][r] = both;
+        for (int i = 0; i < IQ1_GROUPS / 2; i += 2) {
+            uint32_t code[2];
+            four_codes(index[r] + 2 * i, code);
+            packed[i][r] = code[0];
+            packed[i + 1][r] = code[1];
         }
 }
 

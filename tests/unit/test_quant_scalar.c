@@ -119,7 +119,7 @@ static void test_code_book(void **state)
     assert_int_equal(vec_fnv(iq3xxs_codes, sizeof iq3xxs_codes), 0x79d733576d562547);
     assert_int_equal(vec_fnv(iq3s_grid, sizeof iq3s_grid), 0xfa37020c25b44829);
     assert_int_equal(vec_fnv(iq3s_codes, sizeof iq3s_codes), 0x55b224116d1e5ca2);
-    assert_int_equal(vec_fnv(iq1s_codes, sizeof iq1s_codes), 0x03f1880817eeffa4);
+    assert_int_equal(vec_fnv(iq1s_book.code, sizeof iq1s_book.code), 0x03f1880817eeffa4);
     assert_int_equal(vec_fnv(iq4_levels, sizeof iq4_levels), 0x055d06d2d8fa0f75);
     static int8_t ones[8 * 2048];
     for (int i = 0; i < 8 * 2048; i++) ones[i] = (int8_t)((int)(iq1s_grid[i / 8] >> 8 * (i % 8) & 255) / 8 - 1);
