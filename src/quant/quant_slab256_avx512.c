@@ -31,7 +31,7 @@ INLINE int narrow_values(enum qtype t)
 INLINE __m512i scaled512(enum qtype t, __m512i total, __m512i sum, __m512i scale)
 {
     if (t == QT_Q2_K) return _mm512_add_epi32(total, sum);
-    if (narrow_values(t)) return _mm512_dpwssd_epi32(total, sum, scale);
+    if (narrow_values(t)) return dpw512(total, sum, scale);
     return _mm512_add_epi32(total, _mm512_mullo_epi32(sum, scale));
 }
 

@@ -23,6 +23,13 @@ INLINE __m512i dp512(__m512i sum, __m512i codes, __m512i x)
     return sum;
 }
 
+/* sum += two products of 16-bit numbers each, likewise. */
+INLINE __m512i dpw512(__m512i sum, __m512i w, __m512i x)
+{
+    __asm__("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x));
+    return sum;
+}
+
 /* A value of a panel in all lanes. */
 INLINE __m512i spread512(const uint8_t *p)
 {

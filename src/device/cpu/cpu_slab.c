@@ -77,21 +77,24 @@ static void walk_start(struct walk *v, const struct cpu_slabs *w)
     for (int i = 0; i < w->n; i++) row_pointers(&w->rows[i], v->row[i]);
 }
 
-/* The weights that an unpacking reads. Of every row the same number of lines, which reach over its piece wherever that
- * lies: a line too many costs less than branches that nobody can foresee. */
+/* The weights that an unpacking reads: of every row the same number of lines, because nobody can foresee branches that
+ * depend on where it lies. They are counted from the last byte of its piece, so that a line that pieces share is asked
+ * for once, but for a first piece, which begins in the middle of one. */
 struct wanted {
     const uint8_t *const *row;
-    size_t from;
+    size_t last;
     int rows, lines;
 };
 
 static struct wanted wanted_by(const struct walk *v, int fill)
 {
     if (fill >= v->fills) return (struct wanted){0};
+    const size_t bytes = (size_t)v->each * v->block_bytes;
+    const int piece = fill / v->w->n;
     return (struct wanted){.row = v->row[fill % v->w->n],
-                           .from = (size_t)(fill / v->w->n * v->each) * v->block_bytes,
+                           .last = (size_t)(piece + 1) * bytes - 1,
                            .rows = v->w->rows[fill % v->w->n].n,
-                           .lines = (int)(((size_t)v->each * v->block_bytes + 126) / 64)};
+                           .lines = (int)((bytes + 63) / 64) + (piece == 0)};
 }
 
 /* Asks for n rows from row r on. */
@@ -99,7 +102,7 @@ static void ask(const struct wanted *a, int r, int n)
 {
     __asm__ volatile(""); /* compilers take a function that only asks for one without effect */
     for (const int end = (int)min_i64(r + n, a->rows); r < end; r++)
-        for (int i = 0; i < a->lines; i++) __builtin_prefetch(a->row[r] + a->from + 64 * (size_t)i, 0, 2);
+        for (int i = 0; i < a->lines; i++) __builtin_prefetch(a->row[r] + a->last - 64 * (size_t)i, 0, 2);
 }
 
 /* Activation rows times pieces between asking for weights and unpacking them. */
