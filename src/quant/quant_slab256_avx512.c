@@ -8,10 +8,9 @@ INLINE int panel_sums(enum qtype t)
     return has_min(t) ? 8 : 256 / sub_block(t);
 }
 
-/* acc + d*yd*sum - dmin*yd*min */
-INLINE __m512 step512(enum qtype t, __m512 acc, __m512i sum, __m512i min, const struct part256 *s, __m512 yd)
+/* acc + d*yd*v - dmin*yd*min */
+INLINE __m512 step512(enum qtype t, __m512 acc, __m512 v, __m512i min, const struct part256 *s, __m512 yd)
 {
-    __m512 v = _mm512_cvtepi32_ps(sum);
     if (block_factor(t) != 1) v = _mm512_mul_ps(v, _mm512_set1_ps(block_factor(t)));
     v = _mm512_mul_ps(_mm512_mul_ps(_mm512_load_ps(s->d), yd), v);
     if (!has_min(t)) return _mm512_add_ps(acc, v);
@@ -43,8 +42,8 @@ INLINE __m512i scale512(enum qtype t, const struct part256 *s, int i)
 }
 
 /* Exact sums per row: codes times scales. */
-INLINE void sums512(enum qtype t, int C, int c0, int n, const struct part256 s[PARTS], const uint8_t *x,
-                    __m512i total[PASS][PARTS])
+INLINE void whole_sums512(enum qtype t, int C, int c0, int n, const struct part256 s[PARTS], const uint8_t *x,
+                          __m512i total[PASS][PARTS])
 {
     const struct codes512 codes = {{s[0].code, s[1].code, s[2].code, s[3].code}};
     const int block = sub_block(t) / 4, each = t == QT_Q2_K ? 8 : narrow_values(t) ? narrow_values(t) / 4 : block;
@@ -70,6 +69,48 @@ INLINE void sums512(enum qtype t, int C, int c0, int n, const struct part256 s[P
     }
 }
 
+/* The same of half a block as floats. */
+INLINE struct chains512 half_sums512(int C, int c0, int n, const struct part256 s[PARTS], const uint8_t *x, int half)
+{
+    const struct codes512 codes = {{s[0].code, s[1].code, s[2].code, s[3].code}};
+    struct chains512 total;
+    chains_zero(n, &total);
+    for (int i = 4 * half; i < 4 * half + 4; i++) {
+        __m512i sum[PASS][PARTS];
+        start512(n, x + 4 * ((64 + i) * C + c0), sum);
+        groups512(C, c0, n, &codes, x, 8 * i, 8, sum);
+        UNROLL for (int h = 0; h < PARTS; h++)
+        {
+            __m512 scale = _mm512_load_ps(s[h].float_scale[i]);
+            __asm__("" : "+v"(scale)); /* loaded once, not once per column */
+            UNROLL for (int c = 0; c < n; c++) total.v[c][h] =
+                _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[c][h]), scale, total.v[c][h]);
+        }
+    }
+    return total;
+}
+
+/* Sums of a block, rounded to floats once. Where scales are floats, those of a half are exact, and adding them rounds.
+ */
+INLINE struct chains512 sums512(enum qtype t, int C, int c0, int n, const struct part256 s[PARTS], const uint8_t *x)
+{
+    struct chains512 v;
+    if (float_scales(t)) {
+        _Alignas(64) float first[PASS * QUANT_SLAB];
+        v = half_sums512(C, c0, n, s, x, 0);
+        chains_store(n, &v, first);
+        v = half_sums512(C, c0, n, s, x, 1);
+        UNROLL for (int c = 0; c < n; c++) UNROLL for (int h = 0; h < PARTS; h++) v.v[c][h] =
+            _mm512_add_ps(_mm512_load_ps(first + QUANT_SLAB * c + SLAB_ROWS * h), v.v[c][h]);
+        return v;
+    }
+    __m512i total[PASS][PARTS];
+    whole_sums512(t, C, c0, n, s, x, total);
+    UNROLL for (int c = 0; c < n; c++) UNROLL for (int h = 0; h < PARTS; h++) v.v[c][h] =
+        _mm512_cvtepi32_ps(total[c][h]);
+    return v;
+}
+
 INLINE void mins512(int C, int c0, int n, const struct part256 s[PARTS], const uint8_t *x, __m512i min[PASS][PARTS])
 {
     zero512(n, min);
@@ -90,14 +131,14 @@ INLINE void pass256(enum qtype t, int C, int c0, int n, int n_blocks, const uint
 {
     const struct part256 *s = (const struct part256 *)(const void *)slab;
     for (int b = 0; b < n_blocks; b++, s += PARTS, x += 4 * (65 + panel_sums(t)) * C) {
-        __m512i total[PASS][PARTS], min[PASS][PARTS];
-        sums512(t, C, c0, n, s, x, total);
+        __m512i min[PASS][PARTS];
+        const struct chains512 v = sums512(t, C, c0, n, s, x);
         if (has_min(t)) mins512(C, c0, n, s, x, min);
         struct chains512 k = chains_load(n, acc);
         UNROLL for (int c = 0; c < n; c++)
         {
             const __m512 yd = spread_float(x + 4 * ((64 + panel_sums(t)) * C + c0 + c));
-            UNROLL for (int h = 0; h < PARTS; h++) k.v[c][h] = step512(t, k.v[c][h], total[c][h], min[c][h], s + h, yd);
+            UNROLL for (int h = 0; h < PARTS; h++) k.v[c][h] = step512(t, k.v[c][h], v.v[c][h], min[c][h], s + h, yd);
         }
         chains_store(n, &k, acc);
     }

@@ -12,16 +12,44 @@
 #ifndef QUANT_QUANT_SLAB256_AVX512_H
 #define QUANT_QUANT_SLAB256_AVX512_H
 #include "quant/quant_slab_avx512.h"
+#include "quant/quant_slab_rows_avx512.h"
 #include "quant/quant_traits.h"
 
 /* One block of sixteen rows. */
 struct part256 {
-    uint8_t code[64][64];  /* [group of four][row][4] */
-    int32_t scale[16][16]; /* [sub-block][row]; those of Q2_K are in its codes */
-    int16_t min[8][32];    /* [pair of activation sums][row][2] */
+    uint8_t code[64][64]; /* [group of four][row][4] */
+    union {               /* [sub-block][row]; those of Q2_K are in its codes */
+        int32_t scale[16][SLAB_ROWS];
+        float float_scale[8][SLAB_ROWS]; /* float_scales */
+    };
+    int16_t min[8][32]; /* [pair of activation sums][row][2] */
     float d[SLAB_ROWS];
     float dmin[SLAB_ROWS];
 };
+
+/* Sums of sub-blocks are multiplied by their scales and added as floats, by two instructions, not three: half a block's
+ * are exact, below 2^24, or even and below 2^25. Most is 31 * 127 times the magnitudes of 128 values, of which a code
+ * book's eight have at most 203 (IQ2_XXS), 324 and even ones (IQ3_XXS), 84 (IQ3_S). */
+INLINE bool float_scales(enum qtype t)
+{
+    return !has_min(t) && sub_block(t) == 32;
+}
+
+INLINE void put_scale(enum qtype t, struct part256 *s, int i, __m512i v)
+{
+    if (float_scales(t))
+        _mm512_store_ps(s->float_scale[i], _mm512_cvtepi32_ps(v));
+    else
+        store512(s->scale[i], v);
+}
+
+/* Scales i.. of eight nibbles. */
+INLINE void put_nibble_scales(enum qtype t, __m512i v, struct part256 *s, int i)
+{
+    put_scale(t, s, i, odd_of_lanes(_mm512_slli_epi32(v, 1), 0x1e));
+    UNROLL for (int j = 1; j < 8; j++)
+        put_scale(t, s, i + j, odd_of_lanes(_mm512_srli_epi32(v, 4 * (unsigned)j - 1), 0x1e));
+}
 
 /* multiply (quant.h) of types whose slabs are alike: scales for 32 or 16 values; of small codes (narrow); a sum in
  * eighths (block_factor). slab256_q2_k: codes that have their scales in them. */

@@ -102,6 +102,11 @@ INLINE struct chains512 chains_load(int m, const float *acc)
     return k;
 }
 
+INLINE void chains_zero(int m, struct chains512 *k)
+{
+    UNROLL for (int c = 0; c < m; c++) UNROLL for (int h = 0; h < PARTS; h++) k->v[c][h] = _mm512_setzero_ps();
+}
+
 INLINE void chains_store(int m, const struct chains512 *k, float *acc)
 {
     UNROLL for (int c = 0; c < m; c++) UNROLL for (int h = 0; h < PARTS; h++)

@@ -56,7 +56,7 @@ INLINE void fill_iq1_s(const uint8_t *const row[SLAB_ROWS], size_t at, const pac
         const __m512i word = g % 2 ? words[g / 2] : _mm512_slli_epi32(words[g / 2], 16);
         const __m512i higher = two_where_clear(_mm512_srai_epi32(word, 31));
         UNROLL for (int i = 0; i < 2; i++) put_sixteen(packed[2 * g + i], higher, s->code + 8 * g + 4 * i);
-        store512(s->scale[g], odd_of_lanes(_mm512_srli_epi32(word, 27), 14));
+        put_scale(QT_IQ1_S, s, g, odd_of_lanes(_mm512_srli_epi32(word, 27), 14));
     }
     _mm512_store_ps(s->d, f16_first(row, at));
 }

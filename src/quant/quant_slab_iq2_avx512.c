@@ -65,7 +65,7 @@ INLINE void fill_iq2_xs(const struct book *k, const uint8_t *const row[SLAB_ROWS
     }
     __m512i last[4];
     quads_of_rows(row, at + IQ2_XS_SCALES - 8, last);
-    UNROLL for (int i = 0; i < 2; i++) put_nibble_scales(last[2 + i], s->scale + 8 * i);
+    UNROLL for (int i = 0; i < 2; i++) put_nibble_scales(QT_IQ2_XS, last[2 + i], s, 8 * i);
     _mm512_store_ps(s->d, f16_first(row, at));
 }
 
@@ -93,7 +93,7 @@ INLINE void fill_iq2_s(const struct book *k, const uint8_t *const row[SLAB_ROWS]
             put_eights(QT_IQ2_S, k, &v, s->code + 32 * h + 8 * i);
         }
     }
-    UNROLL for (int i = 0; i < 2; i++) put_nibble_scales(last[2 + i], s->scale + 8 * i);
+    UNROLL for (int i = 0; i < 2; i++) put_nibble_scales(QT_IQ2_S, last[2 + i], s, 8 * i);
     _mm512_store_ps(s->d, f16_first(row, at));
 }
 

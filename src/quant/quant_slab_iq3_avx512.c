@@ -66,7 +66,7 @@ INLINE void fill_iq3_xxs(const struct book *k, const uint8_t *const row[SLAB_ROW
                 _mm512_gf2p8affine_epi64_epi8(bytes_from(word[g], 0, 7), _mm512_set1_epi64(SIGNS_SEVEN), 0);
             UNROLL for (int i = 0; i < 2; i++)
                 sixteen(QT_IQ3_XXS, k, index[2 * g + i], NULL, signs, i, s->code + 32 * h + 8 * g + 4 * i);
-            store512(s->scale[4 * h + g], odd_of_lanes(_mm512_srli_epi32(word[g], 27), 0x1e));
+            put_scale(QT_IQ3_XXS, s, 4 * h + g, odd_of_lanes(_mm512_srli_epi32(word[g], 27), 0x1e));
         }
     }
     _mm512_store_ps(s->d, f16_first(row, at));
@@ -94,7 +94,7 @@ INLINE void fill_iq3_s(const struct book *k, const uint8_t *const row[SLAB_ROWS]
             sixteen(QT_IQ3_S, k, index[i], &bit8, sign, i % 2, s->code + 16 * h + 4 * i);
         }
     }
-    put_nibble_scales(last[3], s->scale);
+    put_nibble_scales(QT_IQ3_S, last[3], s, 0);
     _mm512_store_ps(s->d, f16_first(row, at));
 }
 

@@ -142,7 +142,7 @@ INLINE void fill_q3_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct par
 
 INLINE void put_ones(struct part256 *s)
 {
-    UNROLL for (int i = 0; i < 8; i++) store512(s->scale[i], _mm512_set1_epi32(1));
+    UNROLL for (int i = 0; i < 8; i++) _mm512_store_ps(s->float_scale[i], _mm512_set1_ps(1));
 }
 
 INLINE void fill_tq2_0(const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)

@@ -111,7 +111,7 @@ INLINE void fill_iq2_xxs(const uint8_t *const row[SLAB_ROWS], size_t at, struct 
     for (int g = 0; g < 8; g++) {
         const __m512i word = load512(packed[2 * g + 1]);
         iq2_group(&planes, load512(packed[2 * g]), word, values, s->code + 8 * g);
-        store512(s->scale[g], _mm512_or_si512(_mm512_slli_epi32(_mm512_srli_epi32(word, 28), 1), one));
+        put_scale(QT_IQ2_XXS, s, g, _mm512_or_si512(_mm512_slli_epi32(_mm512_srli_epi32(word, 28), 1), one));
     }
     _mm512_store_ps(s->d, f16_first(row, at));
 }

@@ -118,13 +118,6 @@ INLINE __m512i odd_of_lanes(__m512i v, int mask)
     return _mm512_ternarylogic_epi32(v, _mm512_set1_epi32(mask), _mm512_set1_epi32(1), 0xea);
 }
 
-/* Those of eight nibbles. */
-INLINE void put_nibble_scales(__m512i v, int32_t scale[8][SLAB_ROWS])
-{
-    store512(scale[0], odd_of_lanes(_mm512_slli_epi32(v, 1), 0x1e));
-    UNROLL for (unsigned i = 1; i < 8; i++) store512(scale[i], odd_of_lanes(_mm512_srli_epi32(v, 4 * i - 1), 0x1e));
-}
-
 /* ---- nibbles */
 
 /* Look-ups by the lower six bits of bytes. */
