@@ -44,10 +44,12 @@ extern const quant_slab_table quant_slabs_none, quant_slabs_avx2, quant_slabs_av
 /* Panels of the types with blocks of 32, also with sums times scales, and of those with blocks of 256: with their
  * activation sums in pairs, or with what codes that are `high` too high add to each sub-block's sum, negated. */
 typedef void quant_pack_fn(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *panel);
-quant_pack_fn quant_pack_32, quant_pack_32_sums, quant_pack_nvfp4 /* a sum per 16 */, quant_pack_pairs;
+quant_pack_fn quant_pack_32, quant_pack_32_sums, quant_pack_nvfp4 /* a sum per 16 */, quant_pack_pairs,
+    quant_pack_pairs_32 /* sums of 32 */;
 quant_pack_fn quant_pack_high_32 /* IQ2_XXS */, quant_pack_iq2_xxs_eighths /* quads of every eighth value */,
-    quant_pack_high_16 /* Q6_K */, quant_pack_q3_k, quant_pack_tq, quant_pack_iq2_16 /* IQ2_XS, IQ2_S */,
-    quant_pack_iq3_xxs, quant_pack_iq3_s, quant_pack_iq1_s, quant_pack_iq1_m, quant_pack_iq4_xs;
+    quant_pack_high_16, quant_pack_high_8 /* Q6_K */, quant_pack_q3_k, quant_pack_tq,
+    quant_pack_iq2_16 /* IQ2_XS, IQ2_S */, quant_pack_iq3_xxs, quant_pack_iq3_s, quant_pack_iq1_s, quant_pack_iq1_m,
+    quant_pack_iq4_xs;
 /* Quads of every fourth value. */
 quant_pack_fn quant_pack_iq2_16_fourths, quant_pack_iq3_xxs_fourths, quant_pack_iq3_s_fourths, quant_pack_iq1_s_fourths,
     quant_pack_iq1_m_fourths;

@@ -72,6 +72,32 @@ static inline uint8_t *put_high(const uint8_t *const *x, size_t at, int n, int h
     return to;
 }
 
+/* Sums of 32 values of a block, of 16-bit sums of 16, in pairs. */
+static inline uint8_t *put_sums_32(const uint8_t *const *x, size_t at, int n, uint8_t *to)
+{
+    for (size_t i = 0; i < 4; i++)
+        for (int c = 0; c < n; c++, to += 4) {
+            int16_t v[4];
+            memcpy(v, x[c] + at + 8 * i, sizeof v);
+            const int16_t sum[2] = {(int16_t)(v[0] + v[1]), (int16_t)(v[2] + v[3])};
+            memcpy(to, sum, sizeof sum);
+        }
+    return to;
+}
+
+/* Minus 32 times the sums of eight codes. */
+static inline uint8_t *put_high_8(const uint8_t *const *x, size_t at, int n, uint8_t *to)
+{
+    for (size_t i = 0; i < 32; i++)
+        for (int c = 0; c < n; c++, to += 4) {
+            const int8_t *const q = (const int8_t *)x[c] + at + 8 * i;
+            int32_t sum = 0;
+            for (int j = 0; j < 8; j++) sum -= Q6_OFFSET * q[j];
+            memcpy(to, &sum, sizeof sum);
+        }
+    return to;
+}
+
 /* Bytes of two vectors in turn; low: of their first halves. */
 typedef uint8_t v16b __attribute__((vector_size(16)));
 static inline v16b zip_bytes(v16b a, v16b b, bool low)
@@ -133,15 +159,21 @@ static inline uint8_t *put_codes(const uint8_t *const *x, size_t at, int n, enum
     return to;
 }
 
-/* high 0: pairs of sums. */
+/* high 0: pairs of sums; each 0: of eight codes. */
 static inline void pack_256(int k, const uint8_t *const *x, int n, int first, int n_blocks, int high, int each,
                             enum order order, uint8_t *to)
 {
     const size_t d = (size_t)k, bsums = d + (size_t)k / 256 * 4;
     for (size_t b = (size_t)first; b < (size_t)(first + n_blocks); b++) {
         to = put_codes(x, 256 * b, n, order, to);
-        if (high) to = put_high(x, bsums + 32 * b, n, high, each, to);
-        for (size_t i = 0; !high && i < 8; i++) to = put(x, bsums + 32 * b + 4 * i, n, to);
+        if (high && each)
+            to = put_high(x, bsums + 32 * b, n, high, each, to);
+        else if (high)
+            to = put_high_8(x, 256 * b, n, to);
+        else if (each == 2)
+            to = put_sums_32(x, bsums + 32 * b, n, to);
+        else
+            for (size_t i = 0; i < 8; i++) to = put(x, bsums + 32 * b + 4 * i, n, to);
         to = put(x, d + 4 * b, n, to);
     }
 }
@@ -158,6 +190,8 @@ static inline void pack_256(int k, const uint8_t *const *x, int n, int first, in
     }
 
 PACK_256(quant_pack_pairs, 0, 1, NEIGHBOURS)
+PACK_256(quant_pack_pairs_32, 0, 2, NEIGHBOURS)
+PACK_256(quant_pack_high_8, Q6_OFFSET, 0, NEIGHBOURS)
 PACK_256(quant_pack_high_32, IQ2_OFFSET, 2, NEIGHBOURS)
 PACK_256(quant_pack_iq2_xxs_eighths, IQ2_OFFSET, 2, EIGHTHS)
 PACK_256(quant_pack_high_16, Q6_OFFSET, 1, NEIGHBOURS)

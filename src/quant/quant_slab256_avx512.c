@@ -2,10 +2,23 @@
 #ifdef __AVX512VNNI__
 #include "quant/quant_slab256_avx512.h"
 
-/* Vectors of four bytes per column before the scales: pairs of sums, or what the codes' height adds per sub-block. */
+/* Values that are summed up before they are multiplied by a scale: of a sub-block; or fewer, whose sum fits 16 bits, so
+ * that one instruction multiplies it and adds: magnitudes up to 4 (Q3_K), 9 (IQ1_M) or 15 (Q4_K) times 127 times 16,
+ * 32 times 127 times eight (Q6_K). Of other sums the product takes two, the adding a third. */
+INLINE bool narrow(enum qtype t)
+{
+    return t == QT_Q3_K || t == QT_IQ1_M || t == QT_Q4_K || t == QT_Q6_K;
+}
+
+INLINE int sum_values(enum qtype t)
+{
+    return t == QT_Q6_K ? 8 : narrow(t) ? 16 : sub_block(t);
+}
+
+/* Vectors of four bytes per column before the scales: pairs of sums, or what the codes' height adds per sum. */
 INLINE int panel_sums(enum qtype t)
 {
-    return has_min(t) ? 8 : 256 / sub_block(t);
+    return has_min(t) ? 128 / sub_block(t) : 256 / sum_values(t);
 }
 
 /* acc + d*yd*v - dmin*yd*min */
@@ -18,27 +31,12 @@ INLINE __m512 step512(enum qtype t, __m512 acc, __m512 v, __m512i min, const str
     return _mm512_add_ps(acc, _mm512_sub_ps(v, m));
 }
 
-/* Values whose sum fits 16 bits, so that one instruction multiplies it by a scale and adds: magnitudes up to 4 (Q3_K),
- * 9 (IQ1_M) or 15 (Q4_K, half of a sub-block) times 128 times 16. Of other types' sums the product takes two, the
- * adding a third. */
-INLINE int narrow_values(enum qtype t)
-{
-    return t == QT_Q3_K || t == QT_IQ1_M || t == QT_Q4_K ? 16 : 0;
-}
-
 /* total + scales times sums */
 INLINE __m512i scaled512(enum qtype t, __m512i total, __m512i sum, __m512i scale)
 {
     if (t == QT_Q2_K) return _mm512_add_epi32(total, sum);
-    if (narrow_values(t)) return dpw512(total, sum, scale);
+    if (narrow(t)) return dpw512(total, sum, scale);
     return _mm512_add_epi32(total, _mm512_mullo_epi32(sum, scale));
-}
-
-/* The scales of sub-block i; for narrow sums without what their sign put into the upper halves. */
-INLINE __m512i scale512(enum qtype t, const struct part256 *s, int i)
-{
-    const __m512i v = load512(s->scale[i]);
-    return t == QT_Q3_K ? _mm512_and_si512(v, _mm512_set1_epi32(0xffff)) : v;
 }
 
 /* Exact sums per row: codes times scales. */
@@ -46,7 +44,7 @@ INLINE void whole_sums512(enum qtype t, int C, int c0, int n, const struct part2
                           __m512i total[PASS][PARTS])
 {
     const struct codes512 codes = {{s[0].code, s[1].code, s[2].code, s[3].code}};
-    const int block = sub_block(t) / 4, each = t == QT_Q2_K ? 8 : narrow_values(t) ? narrow_values(t) / 4 : block;
+    const int block = sub_block(t) / 4, each = (t == QT_Q2_K ? 32 : sum_values(t)) / 4;
     zero512(n, total);
     for (int i = 0; i < 64; i += each) {
         __m512i sum[PASS][PARTS];
@@ -57,12 +55,12 @@ INLINE void whole_sums512(enum qtype t, int C, int c0, int n, const struct part2
         if (has_min(t))
             zero512(n, sum);
         else
-            start512(n, x + 4 * ((64 + i / block) * C + c0), sum);
+            start512(n, x + 4 * ((64 + i / each) * C + c0), sum);
         groups512(C, c0, n, &codes, x, i, each, sum);
         /* Q2_K: of one column four chains of products would wait for themselves */
         UNROLL for (int h = 0; h < PARTS; h++)
         {
-            __m512i scale = scale512(t, s + h, i / block);
+            __m512i scale = load512(s[h].scale[i / block]);
             __asm__("" : "+v"(scale)); /* loaded once, not once per column */
             UNROLL for (int c = 0; c < n; c++) total[c][h] = scaled512(t, total[c][h], sum[c][h], scale);
         }
@@ -111,10 +109,11 @@ INLINE struct chains512 sums512(enum qtype t, int C, int c0, int n, const struct
     return v;
 }
 
-INLINE void mins512(int C, int c0, int n, const struct part256 s[PARTS], const uint8_t *x, __m512i min[PASS][PARTS])
+INLINE void mins512(enum qtype t, int C, int c0, int n, const struct part256 s[PARTS], const uint8_t *x,
+                    __m512i min[PASS][PARTS])
 {
     zero512(n, min);
-    UNROLL for (int i = 0; i < 8; i++)
+    UNROLL for (int i = 0; i < panel_sums(t); i++)
     {
         __m512i w[PARTS];
         UNROLL for (int h = 0; h < PARTS; h++) w[h] = load512(s[h].min[i]);
@@ -133,7 +132,7 @@ INLINE void pass256(enum qtype t, int C, int c0, int n, int n_blocks, const uint
     for (int b = 0; b < n_blocks; b++, s += PARTS, x += 4 * (65 + panel_sums(t)) * C) {
         __m512i min[PASS][PARTS];
         const struct chains512 v = sums512(t, C, c0, n, s, x);
-        if (has_min(t)) mins512(C, c0, n, s, x, min);
+        if (has_min(t)) mins512(t, C, c0, n, s, x, min);
         struct chains512 k = chains_load(n, acc);
         UNROLL for (int c = 0; c < n; c++)
         {
@@ -150,7 +149,8 @@ QUANT_MULTIPLY(slab256_q4_k, pass256, QT_Q4_K)
 QUANT_MULTIPLY(slab256_q5_k, pass256, QT_Q5_K)
 QUANT_MULTIPLY(slab256_32, pass256, QT_IQ3_S)
 QUANT_MULTIPLY(slab256_32_eighths, pass256, QT_IQ1_S)
-QUANT_MULTIPLY(slab256_16, pass256, QT_Q6_K)
+QUANT_MULTIPLY(slab256_16, pass256, QT_IQ2_S)
+QUANT_MULTIPLY(slab256_q6_k, pass256, QT_Q6_K)
 QUANT_MULTIPLY(slab256_16_narrow, pass256, QT_Q3_K)
 QUANT_MULTIPLY(slab256_16_eighths, pass256, QT_IQ1_M)
 #endif

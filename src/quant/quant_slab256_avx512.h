@@ -54,12 +54,13 @@ INLINE void put_nibble_scales(enum qtype t, __m512i v, struct part256 *s, int i)
 /* multiply (quant.h) of types whose slabs are alike: scales for 32 or 16 values; of small codes (narrow); a sum in
  * eighths (block_factor). slab256_q2_k: codes that have their scales in them. */
 typedef void slab_multiply(int n_blocks, const uint8_t *slab, const uint8_t *panel, int n, int piece, float *acc);
-slab_multiply slab256_q2_k, slab256_q4_k, slab256_q5_k, slab256_32, slab256_32_eighths, slab256_16, slab256_16_narrow,
-    slab256_16_eighths;
+slab_multiply slab256_q2_k, slab256_q4_k, slab256_q5_k, slab256_32, slab256_32_eighths, slab256_16, slab256_q6_k,
+    slab256_16_narrow, slab256_16_eighths;
 
 INLINE slab_multiply *slab256_multiply(enum qtype t)
 {
     if (t == QT_Q2_K) return slab256_q2_k;
+    if (t == QT_Q6_K) return slab256_q6_k;
     if (t == QT_Q3_K) return slab256_16_narrow;
     if (has_min(t)) return t == QT_Q4_K ? slab256_q4_k : slab256_q5_k;
     if (sub_block(t) == 32) return is_iq1(t) ? slab256_32_eighths : slab256_32;

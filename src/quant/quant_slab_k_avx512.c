@@ -26,15 +26,16 @@ INLINE __m512i below(int n, __m512i a, __m512i b)
 
 /* ---- Q4_K, Q5_K */
 
-/* Four bytes per row: scales or minimums of four sub-blocks. */
+/* Four bytes per row: scales or minimums of four sub-blocks. Scales of 16 bits: the upper ones of a sum take none. */
 INLINE void put_four_scales(__m512i v, int32_t scale[4][SLAB_ROWS])
 {
-    UNROLL for (unsigned i = 0; i < 4; i++) store512(scale[i], byte_of_lanes(v, i));
+    const __m512i lower = _mm512_set1_epi32(0xffff);
+    UNROLL for (unsigned i = 0; i < 4; i++) store512(scale[i], _mm512_and_si512(byte_of_lanes(v, i), lower));
 }
 
-INLINE void put_four_mins(__m512i v, int16_t min[4][2 * SLAB_ROWS])
+INLINE void put_four_mins(__m512i v, int16_t min[2][2 * SLAB_ROWS])
 {
-    UNROLL for (int i = 0; i < 4; i++) store512(min[i], bytes_of_lanes(v, i, i));
+    UNROLL for (int i = 0; i < 2; i++) store512(min[i], bytes_of_lanes(v, 2 * i, 2 * i + 1));
 }
 
 /* From d, dmin and the twelve bytes of scales and minimums of six bits. */
@@ -49,7 +50,7 @@ INLINE void fill_head(const uint8_t *const row[SLAB_ROWS], size_t at, struct par
     put_four_scales(_mm512_and_si512(a, six), s->scale);
     put_four_scales(_mm512_ternarylogic_epi32(c, four, scale_high, 0xea), s->scale + 4);
     put_four_mins(_mm512_and_si512(b, six), s->min);
-    put_four_mins(_mm512_ternarylogic_epi32(_mm512_srli_epi32(c, 4), four, min_high, 0xea), s->min + 4);
+    put_four_mins(_mm512_ternarylogic_epi32(_mm512_srli_epi32(c, 4), four, min_high, 0xea), s->min + 2);
     _mm512_store_ps(s->d, f16_of_lanes(v[0]));
     _mm512_store_ps(s->dmin, f16_of_upper(v[0]));
 }
@@ -214,9 +215,9 @@ INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int 
     fill256(fill_part, t, NULL, row, first, n_blocks, slab);
 }
 
-SLAB256(q4_k, QT_Q4_K, quant_pack_pairs, 8)
-SLAB256(q5_k, QT_Q5_K, quant_pack_pairs, 8)
-SLAB256(q6_k, QT_Q6_K, quant_pack_high_16, 16)
+SLAB256(q4_k, QT_Q4_K, quant_pack_pairs_32, 4)
+SLAB256(q5_k, QT_Q5_K, quant_pack_pairs_32, 4)
+SLAB256(q6_k, QT_Q6_K, quant_pack_high_8, 32)
 SLAB256(q3_k, QT_Q3_K, quant_pack_q3_k, 16)
 SLAB256(tq1_0, QT_TQ1_0, quant_pack_tq, 8)
 SLAB256(tq2_0, QT_TQ2_0, quant_pack_tq, 8)
