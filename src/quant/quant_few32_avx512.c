@@ -1,55 +1,95 @@
 /* AVX-512 tile of Q8_0 for some activation rows (ACT_Q8_0), which share a pass over the weights: a block of sixteen
- * weight rows is transposed, so that a vector has four codes of each, and multiplied with four codes of every column.
- * While it is multiplied the next one is transposed: products would wait for all of its shuffles.
+ * weight rows is transposed, so that a vector has four codes of each, and multiplied with four codes of every column,
+ * all in registers.
  *
- * Floor: loads, two a cycle on Zen 5. 544 bytes of weights take 48 (where a line is crossed, two), each column another
- * 10: 64 cycles for eight columns, and 44 of multiplications, two a cycle. Where multiplications, float operations and
- * shuffles share two units (Intel), a column takes 12 of them and the weights about 60.
+ * Floor: a column takes eight products, on one unit on Intel (Ice Lake), four float operations and ten loads; the
+ * weights about 60 operations, half of them shuffles, and 32 loads: with eight columns 64 cycles of products, 160
+ * operations on two units, 112 loads, of which 80 pass at 1.15 a cycle. Measured, one of two cores of an Intel Xeon
+ * (Ice Lake, virtual, 3.4 GHz), weights in the second-level cache, cycles for 544 bytes of weights (sixteen rows) with
+ * 2, 3, 4, 5 and 8 columns: 62, 70, 81, 94 and 117. Rows as they lie, four columns at a time, take 69, 92 and 113 with
+ * 2 to 4; with the transposed block in memory and pointers to all rows this took 115 and 150 with 5 and 8.
  *
- * Sixteen rows lie side by side, so the next sixteen are one long run of lines: they are asked for in their order while
- * these are multiplied, and wait in the second-level cache. Two threads in turn, medians of 11 rounds over 400 MB
- * beside other work (Zen 5, 2 cores, virtual), GB/s with eight columns: 15.8 where sixteen long streams, each asked for
- * by itself, gave 11.2; with five 23.4 where rows as they lie, four and one at a time, gave 16.6; with four 16.8
- * and 16.4. */
+ * From memory on Intel the rows are sixteen long streams: with two threads 34 to 38 GB/s with 2 columns, 33 with 4, 30
+ * with 5, 21 with 8 (before: 36, 28, 22, 20). On Zen 5 they lie side by side and the next sixteen are one long run of
+ * lines, asked for in their order while these are multiplied: 15.8 GB/s with eight columns where sixteen streams gave
+ * 11.2 (two threads, 2 cores, virtual, with the block in memory). */
 #ifdef __AVX512VNNI__
 #include "quant/quant_blocks.h"
 #include "quant/quant_direct_avx512.h"
 #include "quant/quant_slab_rows_avx512.h"
 
 enum {
-    FEW_FROM = 5,     /* columns from which on this is faster than rows as they lie */
-    FEW_COLS = 8,     /* most columns of a pass; none has fewer than half of them */
+    FEW_COLS = 8,     /* most columns of a pass */
     FEW_NEAR = 256,   /* bytes between a line that is asked for, into the first-level cache, and the place of work */
-    FEW_SECOND = 1024 /* into the second-level one, of rows that nobody has asked for */
+    FEW_SECOND = 1024 /* into the second-level one, of rows that ask for themselves */
 };
+
+/* Four rows side by side: their addresses are sums of two registers. With a pointer of its own for each of two dozen
+ * rows most would be loaded again for every block, and loads are scarce. */
+struct stride {
+    size_t one, three;
+};
+
+INLINE struct stride stride_of(size_t bytes)
+{
+    struct stride s = {bytes, 3 * bytes};
+    __asm__("" : "+r"(s.three));
+    return s;
+}
+
+INLINE const uint8_t *row_of_four(const uint8_t *first, const struct stride *s, int i)
+{
+    __asm__("" : "+r"(first)); /* sums are made anew for every use */
+    return first + (i == 3 ? s->three : (size_t)i * s->one);
+}
 
 /* A block of sixteen rows: codes 128 too high, [group of four][row][4]. */
 struct block {
-    _Alignas(64) uint8_t code[8][64];
-    float d[SLAB_ROWS];
+    __m512i code[8];
+    __m512 d;
 };
 
-/* Sixteen rows that lie side by side, and what is asked for meanwhile. */
+/* Sixteen rows, equally far apart, and what is asked for meanwhile. */
 struct few_rows {
-    const uint8_t *row[SLAB_ROWS];
+    const uint8_t *row;
+    struct stride stride;
     const uint8_t *next; /* rows behind them; NULL: none, or they have been asked for */
-    bool first;          /* nobody has asked for these */
 };
 
-INLINE void unpack(const struct few_rows *w, int b, struct block *to)
+/* Lines of eight rows. */
+INLINE void ask_rows(const struct few_rows *w, bool alone, const uint8_t *from)
 {
-    const size_t at = (size_t)b * Q8_0_BYTES;
-    const uint8_t *const *const asked = w->row + ROWS * (b % 2); /* two blocks are about a line */
-    __m512i v[8];
     UNROLL for (int r = 0; r < ROWS; r++)
     {
-        const uintptr_t line = (uintptr_t)asked[r] + at;
-        _mm_prefetch((const char *)(const void *)(line + FEW_NEAR), _MM_HINT_T0);
-        if (w->first) _mm_prefetch((const char *)(const void *)(line + FEW_SECOND), _MM_HINT_T1);
+        const char *const line = (const char *)row_of_four(from, &w->stride, r % 4);
+        _mm_prefetch(line + FEW_NEAR, _MM_HINT_T0);
+        if (alone) _mm_prefetch(line + FEW_SECOND, _MM_HINT_T1);
+        if (r == 3) from += 4 * w->stride.one;
     }
-    octets_of_rows(w->row, at + Q8_0_QS, v);
-    UNROLL for (int i = 0; i < 8; i++) store512(to->code[i], _mm512_xor_si512(v[i], _mm512_set1_epi8((char)0x80)));
-    UNROLL for (int r = 0; r < SLAB_ROWS; r += ROWS) _mm256_store_ps(to->d + r, f16_of_rows(w->row + r, at));
+}
+
+INLINE struct block unpack(const struct few_rows *w, bool alone, int b)
+{
+    const uint8_t *from = w->row + (size_t)b * Q8_0_BYTES;
+    __asm__("" : "+r"(from));
+    __m256i v[SLAB_ROWS];
+    __m128i d[2] = {_mm_setzero_si128(), _mm_setzero_si128()};
+    struct block to;
+    ask_rows(w, alone, from + (b % 2 ? ROWS * w->stride.one : 0)); /* two blocks are about a line */
+    UNROLL for (int g = 0; g < 4; g++)
+    {
+        UNROLL for (int i = 0; i < 4; i++)
+        {
+            const uint8_t *const row = row_of_four(from, &w->stride, i);
+            v[4 * g + i] = load256(row + Q8_0_QS);
+            d[g / 2] = _mm_insert_epi16(d[g / 2], load_u16(row), 4 * (g % 2) + i);
+        }
+        from += 4 * w->stride.one;
+    }
+    octets(v, to.code);
+    UNROLL for (int i = 0; i < 8; i++) to.code[i] = _mm512_xor_si512(to.code[i], _mm512_set1_epi8((char)0x80));
+    to.d = _mm512_cvtph_ps(_mm256_set_m128i(d[1], d[0]));
+    return to;
 }
 
 /* The next rows' share of block b. */
@@ -61,80 +101,126 @@ INLINE void ask_next(const struct few_rows *w, int b)
     UNROLL for (int i = 0; i < SHARE; i += 64) _mm_prefetch((const char *)(const void *)(from + i), _MM_HINT_T1);
 }
 
+/* The four bytes at the same place of a column in all lanes. */
+INLINE __m512i spread_at(const uint8_t *col, size_t at)
+{
+    __m512i v = _mm512_set1_epi32((int)load_u32(col + at));
+    KEEP512(v); /* columns in turn: each one's products wait for each other */
+    return v;
+}
+
 /* acc += block b times C columns. */
 INLINE void multiply(int C, int k, int b, const struct block *w, const uint8_t *const col[FEW_COLS],
                      __m512 acc[FEW_COLS])
 {
-    const __m512 d = _mm512_load_ps(w->d);
+    size_t q = 32 * (size_t)b, d = (size_t)k + 4 * (size_t)b, offset = d + (size_t)k / 8;
     __m512i sum[FEW_COLS];
-    UNROLL for (int c = 0; c < C; c++) sum[c] = _mm512_set1_epi32(row_offset(col[c], k)[b]);
-    UNROLL for (int i = 0; i < 8; i++)
-    {
-        const __m512i v = load512(w->code[i]);
-        UNROLL for (int c = 0; c < C; c++)
-        {
-            __m512i a = _mm512_set1_epi32((int)load_u32(col[c] + 32 * b + 4 * i));
-            KEEP512(a); /* columns in turn: each one's products wait for each other */
-            sum[c] = _mm512_dpbusd_epi32(sum[c], v, a);
-        }
-    }
+    /* places of all columns from a pointer each and these: there are no registers for more */
+    __asm__("" : "+r"(q), "+r"(d), "+r"(offset));
+    UNROLL for (int c = 0; c < C; c++) sum[c] = spread_at(col[c], offset);
+    UNROLL for (int i = 0; i < 8; i++) UNROLL for (int c = 0; c < C; c++) sum[c] =
+        dp512(sum[c], w->code[i], spread_at(col[c], q + 4 * (size_t)i));
     UNROLL for (int c = 0; c < C; c++)
     {
-        const __m512 by = _mm512_mul_ps(d, _mm512_set1_ps(row_d(col[c], k)[b]));
+        const __m512 by = _mm512_mul_ps(w->d, _mm512_castsi512_ps(spread_at(col[c], d)));
         acc[c] = _mm512_add_ps(acc[c], _mm512_mul_ps(_mm512_cvtepi32_ps(sum[c]), by));
     }
 }
 
-INLINE void rows_few(int C, int k, const struct few_rows *rows, const uint8_t *x, size_t x_stride, __m512 acc[FEW_COLS])
+/* alone: nobody else asks for the rows. */
+INLINE void rows_few(bool alone, int C, int k, const struct few_rows *rows, const uint8_t *x, size_t x_stride,
+                     __m512 acc[FEW_COLS])
 {
     const uint8_t *col[FEW_COLS];
-    struct block w[2];
     const int n = k / 32;
     row_pointers(x, x_stride, 0, C, C, col);
     UNROLL for (int c = 0; c < C; c++) acc[c] = _mm512_setzero_ps();
-    unpack(rows, 0, &w[0]);
+    struct block w = unpack(rows, alone, 0);
     for (int b = 0; b < n; b++) {
-        if (b + 1 < n) unpack(rows, b + 1, &w[(b + 1) % 2]);
         ask_next(rows, b);
-        multiply(C, k, b, &w[b % 2], col, acc);
+        multiply(C, k, b, &w, col, acc);
+        if (b + 1 < n) w = unpack(rows, alone, b + 1);
     }
 }
 
 /* Asks for the begin of rows that nobody has asked for. */
-INLINE void ask_first(const uint8_t *const row[SLAB_ROWS])
+INLINE void ask_first(const uint8_t *row, size_t stride)
 {
     for (size_t at = 0; at < FEW_SECOND; at += 64)
-        for (int r = 0; r < SLAB_ROWS; r++) _mm_prefetch((const char *)row[r] + at, _MM_HINT_T1);
+        for (size_t r = 0; r < SLAB_ROWS; r++) _mm_prefetch((const char *)row + r * stride + at, _MM_HINT_T1);
 }
 
-/* m of sixteen rows times n columns, from FEW_COLS / 2 to FEW_COLS. */
-INLINE void step_few(int k, const struct few_rows *rows, int m, const uint8_t *x, size_t x_stride, int n, float *out,
-                     size_t out_stride)
+/* Activation rows, and where their results go: of a weight row and the next of a step's `apart` values apart. */
+struct few_columns {
+    const uint8_t *x;
+    size_t x_stride;
+    int n;
+    float *out;
+    size_t out_stride;
+};
+
+/* Sixteen rows times all columns, two or more. */
+INLINE void step_few(bool alone, int k, struct few_rows rows, const struct few_columns *to, int r, int apart)
 {
-    __m512 acc[FEW_COLS];
-    UNROLL for (int C = FEW_COLS / 2; C <= FEW_COLS; C++) if (n == C) rows_few(C, k, rows, x, x_stride, acc);
-    for (int c = 0; c < n; c++) _mm512_mask_storeu_ps(out + (size_t)c * out_stride, (__mmask16)((1u << m) - 1), acc[c]);
+    const int passes = (to->n + FEW_COLS - 1) / FEW_COLS;
+    for (int i = 0; i < passes; i++, rows.next = NULL) {
+        const int c0 = to->n * i / passes, n = to->n * (i + 1) / passes - c0;
+        const uint8_t *const x = to->x + (size_t)c0 * to->x_stride;
+        __m512 acc[FEW_COLS];
+        UNROLL for (int C = 2; C <= FEW_COLS; C++) if (n == C) rows_few(alone, C, k, &rows, x, to->x_stride, acc);
+        for (int c = 0; c < n; c++) {
+            float *const out = to->out + (size_t)(c0 + c) * to->out_stride + r, lane[SLAB_ROWS];
+            _mm512_storeu_ps(lane, acc[c]);
+            for (int j = 0; j < SLAB_ROWS; j++) out[j * apart] = lane[j];
+        }
+    }
+}
+
+static void step_alone(int k, struct few_rows rows, const struct few_columns *to, int r, int apart)
+{
+    step_few(true, k, rows, to, r, apart);
+}
+
+static void step_asked(int k, struct few_rows rows, const struct few_columns *to, int r)
+{
+    step_few(false, k, rows, to, r, 1);
+}
+
+/* Sixteen long streams: every row asks for what follows in its own. */
+INLINE void streams(int k, const uint8_t *w, size_t w_stride, int steps, const struct few_columns *to)
+{
+    const struct stride stride = stride_of((size_t)steps * w_stride);
+    for (int j = 0; j < steps; j++) {
+        const struct few_rows rows = {.row = w + (size_t)j * w_stride, .stride = stride};
+        step_alone(k, rows, to, j, steps);
+    }
+}
+
+/* Sixteen rows side by side, which ask for the next sixteen as one run. */
+INLINE void runs(int k, const uint8_t *w, size_t w_stride, int steps, const struct few_columns *to)
+{
+    const size_t run = SLAB_ROWS * w_stride;
+    struct few_rows rows = {.row = w, .stride = stride_of(w_stride)};
+    ask_first(w, w_stride);
+    for (int j = 0; j < steps; j++, rows.row += run) {
+        rows.next = j + 1 < steps ? rows.row + run : NULL;
+        if (j == 0)
+            step_alone(k, rows, to, 0, 1);
+        else
+            step_asked(k, rows, to, j * SLAB_ROWS);
+    }
 }
 
 void tile_q8_0_avx512(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride, int n_cols,
                       float *out, size_t out_stride)
 {
-    if (n_cols < FEW_FROM) {
-        tile_q8_0_lying_avx512(k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);
-        return;
-    }
-    const int passes = (n_cols + FEW_COLS - 1) / FEW_COLS;
-    for (int r = 0; r < n_rows; r += SLAB_ROWS) {
-        const int left = n_rows - r, m = left < SLAB_ROWS ? left : SLAB_ROWS;
-        const uint8_t *const from = (const uint8_t *)w + (size_t)r * w_stride;
-        struct few_rows rows = {.next = left > SLAB_ROWS ? from + SLAB_ROWS * w_stride : NULL, .first = r == 0};
-        row_pointers(from, w_stride, 0, m, SLAB_ROWS, rows.row);
-        if (rows.first) ask_first(rows.row);
-        for (int i = 0; i < passes; i++, rows.next = NULL, rows.first = false) {
-            const int c = n_cols * i / passes, n = n_cols * (i + 1) / passes - c;
-            step_few(k, &rows, m, (const uint8_t *)x + (size_t)c * x_stride, x_stride, n,
-                     out + (size_t)c * out_stride + r, out_stride);
-        }
-    }
+    const bool intel = __builtin_cpu_is("intel");
+    const int from = intel ? 2 : 5; /* columns, from which on this is faster than rows as they lie */
+    const int steps = n_cols < from ? 0 : n_rows / SLAB_ROWS, done = steps * SLAB_ROWS;
+    const struct few_columns to = {x, x_stride, n_cols, out, out_stride};
+    if (steps) (intel ? streams : runs)(k, w, w_stride, steps, &to);
+    if (done < n_rows)
+        tile_q8_0_lying_avx512(k, (const uint8_t *)w + (size_t)done * w_stride, w_stride, n_rows - done, x, x_stride,
+                               n_cols, out + done, out_stride);
 }
 #endif

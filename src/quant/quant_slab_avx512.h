@@ -16,14 +16,7 @@
 
 enum { PARTS = QUANT_SLAB / SLAB_ROWS, PANEL = 6, PASS = 3 /* columns */ };
 
-/* sum += products of four codes each, in place: compilers copy sums that they could add to. */
-INLINE __m512i dp512(__m512i sum, __m512i codes, __m512i x)
-{
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(x));
-    return sum;
-}
-
-/* sum += two products of 16-bit numbers each, likewise. */
+/* sum += two products of 16-bit numbers each, in place, as dp512. */
 INLINE __m512i dpw512(__m512i sum, __m512i w, __m512i x)
 {
     __asm__("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x));

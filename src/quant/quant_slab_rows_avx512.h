@@ -27,15 +27,14 @@ INLINE void quads_of_rows(const uint8_t *const row[SLAB_ROWS], size_t at, __m512
     v[3] = _mm512_unpackhi_epi64(b1, b3);
 }
 
-/* Eight groups of four bytes likewise, by half of the loads and a half more shuffles. */
-INLINE void octets_of_rows(const uint8_t *const row[SLAB_ROWS], size_t at, __m512i v[8])
+/* Eight groups of four bytes likewise, by half of the loads and a half more shuffles. row: 32 bytes of each. */
+INLINE void octets(const __m256i row[SLAB_ROWS], __m512i v[8])
 {
     __m512i b[8];
     UNROLL for (int g = 0; g < 2; g++)
     {
         __m512i a[4];
-        UNROLL for (int i = 0; i < 4; i++) a[i] =
-            join256(load256(row[8 * g + i] + at), load256(row[8 * g + 4 + i] + at));
+        UNROLL for (int i = 0; i < 4; i++) a[i] = join256(row[8 * g + i], row[8 * g + 4 + i]);
         const __m512i b0 = _mm512_unpacklo_epi32(a[0], a[1]), b1 = _mm512_unpackhi_epi32(a[0], a[1]);
         const __m512i b2 = _mm512_unpacklo_epi32(a[2], a[3]), b3 = _mm512_unpackhi_epi32(a[2], a[3]);
         b[4 * g] = _mm512_unpacklo_epi64(b0, b2);
@@ -48,6 +47,14 @@ INLINE void octets_of_rows(const uint8_t *const row[SLAB_ROWS], size_t at, __m51
         v[i] = _mm512_shuffle_i32x4(b[i], b[4 + i], 0x88);
         v[4 + i] = _mm512_shuffle_i32x4(b[i], b[4 + i], 0xdd);
     }
+}
+
+INLINE void octets_of_rows(const uint8_t *const row[SLAB_ROWS], size_t at, __m512i v[8])
+{
+    __m256i bytes[SLAB_ROWS];
+#pragma GCC unroll 16
+    for (int r = 0; r < SLAB_ROWS; r++) bytes[r] = load256(row[r] + at);
+    octets(bytes, v);
 }
 
 /* The f16 in the lower halves of lanes, in the upper ones. */

@@ -25,5 +25,6 @@ int cpu_tile_rows(int64_t n_rows, size_t row_bytes, int64_t tasks)
 {
     int64_t step = (n_rows + tasks - 1) / tasks;
     step = min_i64(step, max_i64(8, (int64_t)(TASK_BYTES / (row_bytes + 1))));
-    return (int)max_i64(1, step >= 8 ? step / 8 * 8 : step);
+    const int64_t vector = step >= 16 ? 16 : step >= 8 ? 8 : 1; /* rows that kernels take at a time */
+    return (int)max_i64(1, step / vector * vector);
 }
