@@ -64,6 +64,17 @@ V8_INLINE v8f v8_select(v8i mask, v8f a, v8f b)
     return (v8f)((mask & (v8i)a) | (~mask & (v8i)b));
 }
 
+/* x < y ? a : b, and x == y ? a : b. */
+V8_INLINE v8f v8_less(v8f x, v8f y, v8f a, v8f b)
+{
+    return v8_select(x < y, a, b);
+}
+
+V8_INLINE v8f v8_same(v8f x, v8f y, v8f a, v8f b)
+{
+    return v8_select(x == y, a, b);
+}
+
 V8_INLINE v8f v8_abs(v8f a)
 {
     return (v8f)((v8i)a & v8_seti(0x7fffffff));
