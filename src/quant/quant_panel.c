@@ -9,11 +9,39 @@ static inline uint8_t *put(const uint8_t *const *x, size_t at, int n, uint8_t *t
     return to;
 }
 
+/* As put, of four quads of the most rows: those of a quad are 24 bytes. */
+typedef uint32_t v4u __attribute__((vector_size(16)));
+static inline uint8_t *put_four(const uint8_t *const *x, size_t at, uint8_t *to)
+{
+    _Static_assert(QUANT_PANEL_MOST == 6, "three pairs of rows");
+    v4u v[6], low[3], high[3];
+    for (int c = 0; c < 6; c++) memcpy(&v[c], x[c] + at, sizeof v[c]);
+    for (int i = 0; i < 3; i++) { /* pairs of quads 0 and 1, of 2 and 3 */
+        low[i] = __builtin_shufflevector(v[2 * i], v[2 * i + 1], 0, 4, 1, 5);
+        high[i] = __builtin_shufflevector(v[2 * i], v[2 * i + 1], 2, 6, 3, 7);
+    }
+    const v4u out[6] = {
+        __builtin_shufflevector(low[0], low[1], 0, 1, 4, 5),   __builtin_shufflevector(low[2], low[0], 0, 1, 6, 7),
+        __builtin_shufflevector(low[1], low[2], 2, 3, 6, 7),   __builtin_shufflevector(high[0], high[1], 0, 1, 4, 5),
+        __builtin_shufflevector(high[2], high[0], 0, 1, 6, 7), __builtin_shufflevector(high[1], high[2], 2, 3, 6, 7),
+    };
+    memcpy(to, out, sizeof out);
+    return to + sizeof out;
+}
+
+/* Bytes of n rows, as quads. */
+static inline uint8_t *put_quads(const uint8_t *const *x, size_t at, size_t bytes, int n, uint8_t *to)
+{
+    for (size_t i = 0; i < bytes && n == QUANT_PANEL_MOST; i += 16) to = put_four(x, at + i, to);
+    for (size_t i = 0; i < bytes && n < QUANT_PANEL_MOST; i += 4) to = put(x, at + i, n, to);
+    return to;
+}
+
 static inline void pack_32(int k, const uint8_t *const *x, int n, int first, int n_blocks, bool sums, uint8_t *to)
 {
     const size_t d = (size_t)k, offset = d + (size_t)k / 32 * 4, sum = offset + (size_t)k / 32 * 4;
     for (size_t b = (size_t)first; b < (size_t)(first + n_blocks); b++) {
-        for (size_t j = 0; j < 8; j++) to = put(x, 32 * b + 4 * j, n, to);
+        to = put_quads(x, 32 * b, 32, n, to);
         to = put(x, offset + 4 * b, n, to);
         to = put(x, d + 4 * b, n, to);
         if (sums) to = put(x, sum + 4 * b, n, to);
@@ -44,7 +72,7 @@ void quant_pack_nvfp4(int k, const uint8_t *const *x, int n, int first, int n_bl
 {
     const size_t d = (size_t)k;
     for (size_t b = (size_t)first; b < (size_t)(first + n_blocks); b++) {
-        for (size_t j = 0; j < 16; j++) to = put(x, 64 * b + 4 * j, n, to);
+        to = put_quads(x, 64 * b, 64, n, to);
         for (size_t j = 0; j < 4; j++)
             for (int c = 0; c < n; c++, to += 4) {
                 const int8_t *const q = (const int8_t *)x[c] + 64 * b + 16 * j;
@@ -155,7 +183,7 @@ static inline uint8_t *put_codes(const uint8_t *const *x, size_t at, int n, enum
     else if (order == FOURTHS)
         for (size_t j = 0; j < 16; j++) to = put_fourths(x, at + 16 * j, n, to);
     else
-        for (size_t j = 0; j < 64; j++) to = put(x, at + 4 * j, n, to);
+        to = put_quads(x, at, 256, n, to);
     return to;
 }
 
