@@ -41,11 +41,14 @@ struct high {
     __mmask64 bit[2];
 };
 
+/* Look-ups of single registers: those of two are three operations. */
 INLINE __m512i look_up256(const uint8_t *plane, __m512i index)
 {
-    const __m512i lo = _mm512_permutex2var_epi8(load512(plane), index, load512(plane + 64));
-    const __m512i hi = _mm512_permutex2var_epi8(load512(plane + 128), index, load512(plane + 192));
-    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(index), lo, hi);
+    const __mmask64 six = _mm512_movepi8_mask(_mm512_slli_epi16(index, 1)), seven = _mm512_movepi8_mask(index);
+    const __m512i low = _mm512_permutexvar_epi8(index, load512(plane));
+    const __m512i high = _mm512_permutexvar_epi8(index, load512(plane + 128));
+    return _mm512_mask_mov_epi8(_mm512_mask_permutexvar_epi8(low, six, index, load512(plane + 64)), seven,
+                                _mm512_mask_permutexvar_epi8(high, six, index, load512(plane + 192)));
 }
 
 INLINE __m512i look_up512(const uint8_t *plane, __m512i index, const struct high *h)

@@ -51,7 +51,7 @@ INLINE void fill_q2_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct par
 /* ---- IQ2_XXS. Byte t of a lane has value i of eight number t of a group of 32, in vector i: look-ups and signs come
  * in this order, and the panels have it too (quant_pack_iq2_xxs_eighths). */
 
-/* The code book: iq2xxs_even, iq2xxs_odd. */
+/* The code book: iq2xxs_even, iq2xxs_odd, which have the codes of values 4, 0, 2 and 6, and 5, 1, 3, 7. */
 struct planes {
     __m512i even[4], odd[4];
 };
@@ -64,54 +64,68 @@ INLINE struct planes planes_load(void)
     return k;
 }
 
-/* Unsigned codes by six bits. */
-enum { PLACES = 6 };
+/* Bits 6 and 7 of indices. */
+struct upper {
+    __mmask64 six, seven;
+};
+
+/* Look-ups of single registers: those of two are three operations. */
+INLINE __m512i look_up_plane(const __m512i plane[4], __m512i index, const struct upper *u)
+{
+    const __m512i low = _mm512_permutexvar_epi8(index, plane[0]), high = _mm512_permutexvar_epi8(index, plane[2]);
+    return _mm512_mask_mov_epi8(_mm512_mask_permutexvar_epi8(low, u->six, index, plane[1]), u->seven,
+                                _mm512_mask_permutexvar_epi8(high, u->six, index, plane[3]));
+}
+
+/* Two values by six bits: their signs, and codes in the four above. */
 static const struct {
     uint8_t value[64];
-} at_place[PLACES] = {{IQ2_TABLE(2, 0)}, {IQ2_TABLE(2, 1)}, {IQ2_TABLE(4, 2)},
-                      {IQ2_TABLE(4, 3)}, {IQ2_TABLE(0, 4)}, {IQ2_TABLE(0, 5)}};
+} of_two[2] = {{IQ2_TABLE(2, 0)}, {IQ2_TABLE(4, 1)}};
 
-/* The codes whose magnitudes lie in `bits` of m. */
-INLINE __m512i codes_at(int bits, __m512i m, __m512i sign, const __m512i *values)
+/* Matrices over bits: signs of values 0, 2, 1, 3, 4, 6, 5, 7 of seven, the eighth being their parity; the upper and the
+ * lower two bits moved to the middle. */
+#define SIGNS_BY_TWO 0x010402081040207f
+#define OUTER_CODES  0x0000010240800000
+
+/* Values i and j: the codes in the middle of m, the signs in the lower bits of `sign`. */
+INLINE void put_two(__m512i m, __m512i sign, const __m512i *values, uint8_t *i, uint8_t *j)
 {
-    /* other bits are what happens to be there: values repeat */
-    return _mm512_permutexvar_epi8(_mm512_ternarylogic_epi32(_mm512_set1_epi8((char)bits), m, sign, 0xca), *values);
+    const __m512i at = _mm512_ternarylogic_epi32(m, _mm512_set1_epi8(0x3c), sign, 0xe2);
+    store512(i, _mm512_permutexvar_epi8(at, values[0]));
+    store512(j, _mm512_permutexvar_epi8(at, values[1]));
 }
 
 /* One group of 32 of sixteen rows: indices of the code book, signs and scale. */
-INLINE void iq2_group(const struct planes *k, __m512i index, __m512i word, const __m512i v[PLACES], uint8_t code[8][64])
+INLINE void iq2_group(const struct planes *k, __m512i index, __m512i word, const __m512i values[2], uint8_t code[8][64])
 {
-    const __m512i even = look_up(k->even, index), odd = look_up(k->odd, index);
-    const __m512i even6 = _mm512_srli_epi16(even, 2), odd7 = _mm512_srli_epi16(odd, 2);
+    const struct upper u = {_mm512_movepi8_mask(_mm512_slli_epi16(index, 1)), _mm512_movepi8_mask(index)};
+    const __m512i even = look_up_plane(k->even, index, &u), odd = look_up_plane(k->odd, index, &u);
+    const __m512i outer = _mm512_set1_epi64(OUTER_CODES);
     /* seven bits of every eight */
     const __m512i seven = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x352e2720150e0700), word);
-    const __m512i sign = _mm512_gf2p8affine_epi64_epi8(seven, _mm512_set1_epi64(SIGN_PARITY), 0);
-    const __m512i sign4 = _mm512_srli_epi16(sign, 4);
-    store512(code[0], codes_at(0x0c, even, sign, v + 0));
-    store512(code[1], codes_at(0x0c, odd, sign, v + 1));
-    store512(code[2], codes_at(0x30, even, sign, v + 2));
-    store512(code[3], codes_at(0x30, odd, sign, v + 3));
-    store512(code[4], codes_at(0x03, even, sign, v + 4));
-    store512(code[5], codes_at(0x03, odd, sign, v + 5));
-    store512(code[6], codes_at(0x30, even6, sign4, v + 2));
-    store512(code[7], codes_at(0x30, odd7, sign4, v + 3));
+    const __m512i sign = _mm512_gf2p8affine_epi64_epi8(seven, _mm512_set1_epi64(SIGNS_BY_TWO), 0);
+    put_two(_mm512_gf2p8affine_epi64_epi8(even, outer, 0), _mm512_srli_epi16(sign, 4), values, code[4], code[6]);
+    put_two(_mm512_gf2p8affine_epi64_epi8(odd, outer, 0), _mm512_srli_epi16(sign, 6), values, code[5], code[7]);
+    put_two(even, sign, values, code[0], code[2]);
+    put_two(odd, _mm512_srli_epi16(sign, 2), values, code[1], code[3]);
 }
 
 INLINE void fill_iq2_xxs(const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     const struct planes planes = planes_load();
-    const __m512i one = _mm512_set1_epi32(1);
-    __m512i values[PLACES];
-    UNROLL for (int i = 0; i < PLACES; i++) values[i] = load512(at_place[i].value);
+    const __m512i values[2] = {load512(of_two[0].value), load512(of_two[1].value)};
+    const __m512 scales = _mm512_setr_ps(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
     _Alignas(64) uint8_t packed[16][64];
-    __m512i v[16];
-    UNROLL for (int i = 0; i < 4; i++) quads_of_rows(row, at + IQ2_XXS_GROUPS + 16 * (size_t)i, v + 4 * i);
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; i++) store512(packed[i], v[i]);
+    UNROLL for (int i = 0; i < 16; i += 4)
+    {
+        __m512i v[4];
+        quads_of_rows(row, at + IQ2_XXS_GROUPS + 4 * (size_t)i, v);
+        UNROLL for (int j = 0; j < 4; j++) store512(packed[i + j], v[j]);
+    }
     for (int g = 0; g < 8; g++) {
         const __m512i word = load512(packed[2 * g + 1]);
         iq2_group(&planes, load512(packed[2 * g]), word, values, s->code + 8 * g);
-        put_scale(QT_IQ2_XXS, s, g, _mm512_or_si512(_mm512_slli_epi32(_mm512_srli_epi32(word, 28), 1), one));
+        _mm512_store_ps(s->float_scale[g], _mm512_permutexvar_ps(_mm512_srli_epi32(word, 28), scales));
     }
     _mm512_store_ps(s->d, f16_first(row, at));
 }
