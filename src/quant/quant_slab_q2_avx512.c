@@ -21,15 +21,14 @@
 /* Four scales per group of v: codes of the vectors that they belong to, and factors of activation sums. */
 INLINE void q2_k_sub_blocks(const __m512i bits[16], __m512i v, int i0, struct part256 *s)
 {
-    const __m512i low = _mm512_set1_epi16(15), m2 = _mm512_set1_epi8(3);
+    const __m512i low = _mm512_set1_epi16(15);
     UNROLL for (int i = 0; i < 4; i++)
     {
         const __m512i scale = _mm512_and_si512(bytes_of_lanes(v, i, i), low);
         const int shift = (i0 + i) / 2 % 4 * 2, half = (i0 + i) / 8, part = (i0 + i) % 2;
         UNROLL for (int j = 0; j < 4; j++)
         {
-            const __m512i code =
-                _mm512_and_si512(_mm512_srli_epi16(bits[8 * half + 4 * part + j], (unsigned)shift), m2);
+            const __m512i code = bits_moved(bits[8 * half + 4 * part + j], 2, shift, 0);
             store512(s->code[4 * (i0 + i) + j], _mm512_mullo_epi16(code, scale)); /* no carry from the low byte */
         }
     }
