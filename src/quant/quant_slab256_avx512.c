@@ -67,16 +67,18 @@ INLINE void whole_sums512(enum qtype t, int C, int c0, int n, const struct part2
     }
 }
 
-/* The same of half a block as floats. */
-INLINE struct chains512 half_sums512(int C, int c0, int n, const struct part256 s[PARTS], const uint8_t *x, int half)
+/* The same of sub-blocks [from, to) as floats. */
+INLINE struct chains512 float_sums512(enum qtype t, int C, int c0, int n, const struct part256 s[PARTS],
+                                      const uint8_t *x, int from, int to)
 {
     const struct codes512 codes = {{s[0].code, s[1].code, s[2].code, s[3].code}};
+    const int each = sub_block(t) / 4;
     struct chains512 total;
     chains_zero(n, &total);
-    for (int i = 4 * half; i < 4 * half + 4; i++) {
+    for (int i = from; i < to; i++) {
         __m512i sum[PASS][PARTS];
         start512(n, x + 4 * ((64 + i) * C + c0), sum);
-        groups512(C, c0, n, &codes, x, 8 * i, 8, sum);
+        groups512(C, c0, n, &codes, x, each * i, each, sum);
         UNROLL for (int h = 0; h < PARTS; h++)
         {
             __m512 scale = _mm512_load_ps(s[h].float_scale[i]);
@@ -88,22 +90,48 @@ INLINE struct chains512 half_sums512(int C, int c0, int n, const struct part256 
     return total;
 }
 
-/* Sums of a block, rounded to floats once. Where scales are floats, those of a half are exact, and adding them rounds.
- */
+/* Exact sums of the halves of a block, added: that rounds once. */
+INLINE struct chains512 half_sums512(enum qtype t, int C, int c0, int n, const struct part256 s[PARTS],
+                                     const uint8_t *x)
+{
+    const int half = 128 / sub_block(t);
+    _Alignas(64) float first[PASS * QUANT_SLAB];
+    struct chains512 v = float_sums512(t, C, c0, n, s, x, 0, half);
+    chains_store(n, &v, first);
+    v = float_sums512(t, C, c0, n, s, x, half, 2 * half);
+    UNROLL for (int c = 0; c < n; c++) UNROLL for (int h = 0; h < PARTS; h++) v.v[c][h] =
+        _mm512_add_ps(_mm512_load_ps(first + QUANT_SLAB * c + SLAB_ROWS * h), v.v[c][h]);
+    return v;
+}
+
+/* Those of thirds, of at most six sub-blocks of sixteen, added as integers. */
+INLINE void third_sums512(enum qtype t, int C, int c0, int n, const struct part256 s[PARTS], const uint8_t *x,
+                          __m512i total[PASS][PARTS])
+{
+    static const int from[] = {0, 6, 11, 16};
+    _Alignas(64) int32_t before[PASS][PARTS][SLAB_ROWS];
+    UNROLL for (int i = 0; i < 3; i++)
+    {
+        const struct chains512 v = float_sums512(t, C, c0, n, s, x, from[i], from[i + 1]);
+        UNROLL for (int c = 0; c < n; c++) UNROLL for (int h = 0; h < PARTS; h++)
+        {
+            total[c][h] = _mm512_cvtps_epi32(v.v[c][h]);
+            if (i) total[c][h] = _mm512_add_epi32(total[c][h], load512(before[c][h]));
+            if (i < 2) store512(before[c][h], total[c][h]);
+        }
+    }
+}
+
+/* Sums of a block, rounded to floats once. */
 INLINE struct chains512 sums512(enum qtype t, int C, int c0, int n, const struct part256 s[PARTS], const uint8_t *x)
 {
-    struct chains512 v;
-    if (float_scales(t)) {
-        _Alignas(64) float first[PASS * QUANT_SLAB];
-        v = half_sums512(C, c0, n, s, x, 0);
-        chains_store(n, &v, first);
-        v = half_sums512(C, c0, n, s, x, 1);
-        UNROLL for (int c = 0; c < n; c++) UNROLL for (int h = 0; h < PARTS; h++) v.v[c][h] =
-            _mm512_add_ps(_mm512_load_ps(first + QUANT_SLAB * c + SLAB_ROWS * h), v.v[c][h]);
-        return v;
-    }
+    if (float_scales(t) && sub_block(t) == 32) return half_sums512(t, C, c0, n, s, x);
     __m512i total[PASS][PARTS];
-    whole_sums512(t, C, c0, n, s, x, total);
+    struct chains512 v;
+    if (float_scales(t))
+        third_sums512(t, C, c0, n, s, x, total);
+    else
+        whole_sums512(t, C, c0, n, s, x, total);
     UNROLL for (int c = 0; c < n; c++) UNROLL for (int h = 0; h < PARTS; h++) v.v[c][h] =
         _mm512_cvtepi32_ps(total[c][h]);
     return v;

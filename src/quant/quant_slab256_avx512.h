@@ -20,19 +20,20 @@ struct part256 {
     uint8_t code[64][64]; /* [group of four][row][4] */
     union {               /* [sub-block][row]; those of Q2_K are in its codes */
         int32_t scale[16][SLAB_ROWS];
-        float float_scale[8][SLAB_ROWS]; /* float_scales */
+        float float_scale[16][SLAB_ROWS]; /* float_scales */
     };
     int16_t min[8][32]; /* [pair of activation sums][row][2] */
     float d[SLAB_ROWS];
     float dmin[SLAB_ROWS];
 };
 
-/* Sums of sub-blocks are multiplied by their scales and added as floats, by two instructions, not three: half a block's
- * are exact, below 2^24, or even and below 2^25. Most is 31 * 127 times the magnitudes of 128 values, of which a code
- * book's eight have at most 203 (IQ2_XXS), 324 and even ones (IQ3_XXS), 84 (IQ3_S). */
+/* Sums of sub-blocks are multiplied by their scales and added as floats, by two instructions, not three: those of half
+ * a block are exact, below 2^24, or even and below 2^25; of IQ2_XS and IQ2_S those of a third. Most is 31 * 127 times
+ * the magnitudes of the values, of which a code book's eight have at most 203 (IQ2_XXS), 344 (IQ2_XS, IQ2_S), 324 and
+ * even ones (IQ3_XXS), 84 (IQ3_S). */
 INLINE bool float_scales(enum qtype t)
 {
-    return !has_min(t) && sub_block(t) == 32;
+    return !has_min(t) && (sub_block(t) == 32 || is_iq2(t));
 }
 
 INLINE void put_scale(enum qtype t, struct part256 *s, int i, __m512i v)
