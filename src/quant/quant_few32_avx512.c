@@ -9,17 +9,19 @@
  * 2, 3, 4, 5 and 8 columns: 62, 70, 81, 94 and 117. Rows as they lie, four columns at a time, take 69, 92 and 113 with
  * 2 to 4; with the transposed block in memory and pointers to all rows this took 115 and 150 with 5 and 8.
  *
- * From memory on Intel the rows are sixteen long streams: with two threads 34 to 38 GB/s with 2 columns, 33 with 4, 30
- * with 5, 21 with 8 (before: 36, 28, 22, 20). On Zen 5 they lie side by side and the next sixteen are one long run of
- * lines, asked for in their order while these are multiplied: 15.8 GB/s with eight columns where sixteen streams gave
- * 11.2 (two threads, 2 cores, virtual, with the block in memory). */
+ * From memory on Intel the rows are sixteen long streams: with two threads 33 GB/s with 4 columns, 30 with 5, 21 with 8
+ * (before: 28, 22, 20); with 2, 34 to 38, but steps of two sessions were slower than with rows as they lie, 28 for 29
+ * tokens/s. On Zen 5 they lie side by side and the next sixteen are one long run of lines, asked for in their order
+ * while these are multiplied: 15.8 GB/s with eight columns where sixteen streams gave 11.2 (two threads, 2 cores,
+ * virtual, with the block in memory). */
 #ifdef __AVX512VNNI__
 #include "quant/quant_blocks.h"
 #include "quant/quant_direct_avx512.h"
 #include "quant/quant_slab_rows_avx512.h"
 
 enum {
-    FEW_COLS = 8,     /* most columns of a pass */
+    FEW_LEAST = 3,    /* columns of a pass, of all that this takes */
+    FEW_COLS = 8,     /* the most */
     FEW_NEAR = 256,   /* bytes between a line that is asked for, into the first-level cache, and the place of work */
     FEW_SECOND = 1024 /* into the second-level one, of rows that ask for themselves */
 };
@@ -159,7 +161,7 @@ struct few_columns {
     size_t out_stride;
 };
 
-/* Sixteen rows times all columns, two or more. */
+/* Sixteen rows times all columns. */
 INLINE void step_few(bool alone, int k, struct few_rows rows, const struct few_columns *to, int r, int apart)
 {
     const int passes = (to->n + FEW_COLS - 1) / FEW_COLS;
@@ -167,7 +169,8 @@ INLINE void step_few(bool alone, int k, struct few_rows rows, const struct few_c
         const int c0 = to->n * i / passes, n = to->n * (i + 1) / passes - c0;
         const uint8_t *const x = to->x + (size_t)c0 * to->x_stride;
         __m512 acc[FEW_COLS];
-        UNROLL for (int C = 2; C <= FEW_COLS; C++) if (n == C) rows_few(alone, C, k, &rows, x, to->x_stride, acc);
+        UNROLL for (int C = FEW_LEAST; C <= FEW_COLS; C++) if (n == C)
+            rows_few(alone, C, k, &rows, x, to->x_stride, acc);
         for (int c = 0; c < n; c++) {
             float *const out = to->out + (size_t)(c0 + c) * to->out_stride + r, lane[SLAB_ROWS];
             _mm512_storeu_ps(lane, acc[c]);
@@ -215,7 +218,7 @@ void tile_q8_0_avx512(int k, const void *w, size_t w_stride, int n_rows, const v
                       float *out, size_t out_stride)
 {
     const bool intel = __builtin_cpu_is("intel");
-    const int from = intel ? 2 : 5; /* columns, from which on this is faster than rows as they lie */
+    const int from = intel ? FEW_LEAST : 5; /* columns, from which on this is faster than rows as they lie */
     const int steps = n_cols < from ? 0 : n_rows / SLAB_ROWS, done = steps * SLAB_ROWS;
     const struct few_columns to = {x, x_stride, n_cols, out, out_stride};
     if (steps) (intel ? streams : runs)(k, w, w_stride, steps, &to);
