@@ -213,6 +213,7 @@ struct attention_args {          /* spec deepseek-v4 3.7: raw window rows, then 
     const struct dev_mat *sinks;    /* [heads] */
     double scale;
     struct dev_buf *out; /* [T][heads][width]; may be q */
+    struct dev_buf *act; /* what act_quant makes of out, or NULL */
     int n;
 };
 enum router_score { ROUTER_SQRT_SOFTPLUS, ROUTER_SOFTMAX };

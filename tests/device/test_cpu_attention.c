@@ -1,10 +1,11 @@
 /* Device cpu: attention over more selected rows than a task keeps decoded. Many queries at once (each task decodes what
- * it needs, tile by tile) give the bits of one query at a time (rows decoded in advance), on one thread or three. */
+ * it needs, tile by tile) give the bits of one query at a time (rows decoded in advance), on one thread or three. What
+ * the op quantises is what act_quant makes of its result. */
 #include "device_kit.h"
 
 enum {
     WIDTH = 24,
-    HEADS = 3,
+    HEADS = 4,
     WINDOW = 8,
     STORED = 1300,
     CHOSEN = 1100,
@@ -14,6 +15,11 @@ enum {
 };
 
 static const struct row_format format = {.kind = ROWFMT_F32, .width = WIDTH};
+
+static struct buf_desc act_of(int T)
+{
+    return (struct buf_desc){.kind = BUF_ACT, .rows = T, .groups = 1, .width = HEADS * WIDTH, .act = ACT_Q8_0};
+}
 
 /* Values of all rows, drawn once. */
 struct scene {
@@ -56,6 +62,21 @@ static struct session session_make(struct kit *k, const struct scene *s)
     return n;
 }
 
+/* The same products of the rows and of what the op made of them. */
+static void check_quantised(struct kit *k, const struct dev_buf *rows, struct dev_buf *act, int T)
+{
+    struct dev_buf *const coded = kit_buf(k, act_of(T)), *const y[2] = {kit_floats(k, T, 1, 5), kit_floats(k, T, 1, 5)};
+    struct dev_mat *const w = kit_mat(k, QT_Q8_0, HEADS * WIDTH, 5, NULL);
+    float got[2][QUERIES * 5];
+    k->op->act_quant(k->stream, &(struct act_quant_args){.x = rows, .out = coded, .n = T});
+    for (int i = 0; i < 2; i++) {
+        k->op->matmul(k->stream, &(struct matmul_args){.w = w, .x = i ? act : coded, .out = y[i], .n = T});
+        kit_check(k);
+        k->op->read_f32(k->stream, y[i], 0, T, got[i]);
+    }
+    assert_memory_equal(got[0], got[1], (size_t)T * 5 * sizeof(float));
+}
+
 /* Queries [i0, i1) in one step that starts at the segment's first row. */
 static void attend(struct kit *k, const struct scene *s, const struct session *n, int i0, int i1, float *out)
 {
@@ -73,6 +94,7 @@ static void attend(struct kit *k, const struct scene *s, const struct session *n
     struct dev_buf *x = kit_filled(k, T, 1, WIDTH, raw), *y = kit_floats(k, T, HEADS, WIDTH);
     struct dev_buf *packed =
         kit_buf(k, (struct buf_desc){.kind = BUF_PACKED, .rows = T, .groups = 1, .width = WIDTH, .fmt = format});
+    struct dev_buf *act = kit_buf(k, act_of(T));
     k->op->set_rows(k->stream, &rows);
     k->op->pack(k->stream, &(struct pack_args){.x = x, .out = packed, .n = T});
     k->op->attention(k->stream,
@@ -85,10 +107,12 @@ static void attend(struct kit *k, const struct scene *s, const struct session *n
                                               .sinks = n->sinks,
                                               .scale = 0.2,
                                               .out = y,
+                                              .act = act,
                                               .n = T});
     k->op->ring_write(k->stream, &(struct ring_write_args){.x = packed, .ring = &n->ring});
     kit_check(k);
     k->op->read_f32(k->stream, y, 0, T, out + i0 * HEADS * WIDTH);
+    check_quantised(k, y, act, T);
 }
 
 static void run(int threads, bool at_once, float *out)

@@ -3,7 +3,8 @@
  * First the stored rows that several tasks need are decoded once into shared scratch: raw rows of every segment, all
  * compressed rows of segments that see them all, and, for few queries, each query's selected rows. Selected rows of
  * many queries are decoded by the task that uses them. Then a task computes some heads of one query in two passes over
- * tiles of 64 rows: scores and their maximum; exponentials and weighted sums. */
+ * tiles of 64 rows: scores and their maximum; exponentials and weighted sums. A task of all heads also quantises what a
+ * second-level cache still holds. */
 #include <math.h>
 #include <string.h>
 #include "device/cpu/cpu_internal.h"
@@ -327,6 +328,11 @@ static void attend(const struct attention_job *j, int i, int head0, int n_heads,
     finish_heads(j, i, head0, n_heads, t);
 }
 
+static struct act_quant_args quantised(const struct attention_args *a)
+{
+    return (struct act_quant_args){.x = a->out, .out = a->act, .n = a->n};
+}
+
 static void attention_task(void *arg, int task, int thread)
 {
     const struct attention_job *j = arg;
@@ -334,6 +340,9 @@ static void attention_task(void *arg, int task, int thread)
     struct attention_scratch t = scratch_carve(&c, j);
     const int head0 = task % j->parts * j->part_heads;
     attend(j, task / j->parts, head0, (int)min_i64(j->part_heads, j->heads - head0), &t);
+    if (!j->a->act || j->parts > 1) return;
+    const struct act_quant_args q = quantised(j->a);
+    for (int g = 0; g < j->a->act->d.groups; g++) cpu_act_quant_group(&q, task, g);
 }
 
 static void plan_widths(struct attention_job *j)
@@ -366,6 +375,8 @@ void cpu_attention(struct dev_stream *s, const struct attention_args *a)
     if (a->rope) cpu_ranges(s, make_turns, &j, a->n, 128 * (int64_t)a->rope->pairs); /* sines are dear */
     cpu_ranges(s, decode_pieces, &j, j.n_pieces, CPU_TILE * (int64_t)j.width);
     cpu_tasks(s, attention_task, &j, (int64_t)a->n * j.parts);
+    const struct act_quant_args q = quantised(a);
+    if (a->act && j.parts > 1) cpu_act_quant(s, &q);
 }
 
 /* Rows decoded in advance: all raw ones, what all queries of a segment see, and what a few queries have selected. */

@@ -76,17 +76,17 @@ void cpu_rms_norm(struct dev_stream *s, const struct rms_norm_args *a)
     cpu_ranges(s, rms_norm_groups, &j, (int64_t)a->n * a->groups, 2 * (int64_t)a->width);
 }
 
+void cpu_act_quant_group(const struct act_quant_args *a, int64_t row, int64_t g)
+{
+    const int width = a->out->d.width;
+    act_quantise(a->out->d.act, buf_floats(a->x, row) + g * width, width,
+                 (uint8_t *)buf_row(a->out, row) + (size_t)g * act_row_bytes(a->out->d.act, width));
+}
+
 static void act_quant_groups(void *arg, int64_t from, int64_t to, int thread)
 {
     const struct row_job *j = arg;
-    const struct act_quant_args *a = j->a;
-    const int width = a->out->d.width;
-    const size_t bytes = act_row_bytes(a->out->d.act, width);
-    for (int64_t i = from; i < to; i++) {
-        const int64_t row = i / j->groups, g = i % j->groups;
-        act_quantise(a->out->d.act, buf_floats(a->x, row) + g * width, width,
-                     (uint8_t *)buf_row(a->out, row) + (size_t)g * bytes);
-    }
+    for (int64_t i = from; i < to; i++) cpu_act_quant_group(j->a, i / j->groups, i % j->groups);
 }
 
 void cpu_act_quant(struct dev_stream *s, const struct act_quant_args *a)

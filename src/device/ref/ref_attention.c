@@ -131,4 +131,5 @@ void ref_attention(struct dev_stream *s, const struct attention_args *a)
             if (a->rope) ref_rotate(out + first, a->rope, pos, true);
         }
     }
+    if (a->act) ref_act_quant(s, &(struct act_quant_args){.x = a->out, .out = a->act, .n = a->n});
 }

@@ -30,6 +30,14 @@ void linear_input_renew(struct linear_input *x)
     memset(x->have, 0, sizeof x->have);
 }
 
+struct dev_buf *linear_input_made(struct linear_input *x, const struct weight *w)
+{
+    if (w->act == ACT_F32) return NULL;
+    assert(x->act[w->act]);
+    x->have[w->act] = true;
+    return x->act[w->act];
+}
+
 static void multiply(struct dev_stream *s, struct linear_input *x, const struct weight *w, struct dev_buf *out,
                      bool each, int n)
 {

@@ -26,6 +26,8 @@ struct linear_input {
 
 /* Says that the rows have changed. */
 void linear_input_renew(struct linear_input *x);
+/* What w takes of the rows, for an operation that makes it beside them: NULL if that is the rows themselves. */
+struct dev_buf *linear_input_made(struct linear_input *x, const struct weight *w);
 /* out[i] = w . x[i] for i < n. */
 void linear(struct dev_stream *s, struct linear_input *x, const struct weight *w, struct dev_buf *out, int n);
 /* The same for every group of x[i]: out has as many groups. */

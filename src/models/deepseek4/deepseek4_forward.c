@@ -207,6 +207,7 @@ static void attend(const struct stage *g)
     struct block_scratch *y = g->y;
     struct linear_input qr = input_of(g, INPUT_QR, VIEW_QR);
     linear(g->st, &qr, &g->w->q_b, y->buf[S_Q], g->T);
+    linear_input_renew(&y->input[INPUT_HEADS]);
     g->op->attention(g->st, &(struct attention_args){.q = y->buf[S_Q],
                                                      .rope = rope_of(g),
                                                      .eps = s->eps,
@@ -218,8 +219,8 @@ static void attend(const struct stage *g)
                                                      .sinks = g->w->sinks,
                                                      .scale = 1 / sqrt((double)s->d),
                                                      .out = y->buf[S_Q],
+                                                     .act = linear_input_made(&y->input[INPUT_HEADS], &g->w->out_a),
                                                      .n = g->T});
-    linear_input_renew(&y->input[INPUT_HEADS]);
     linear(g->st, &y->input[INPUT_HEADS], &g->w->out_a, y->buf[S_LOW], g->T);
     linear_input_renew(&y->input[INPUT_LOW]);
     linear(g->st, &y->input[INPUT_LOW], &g->w->out_b, rows_of(g, VIEW_Y, y->buf[S_Y]), g->T);
