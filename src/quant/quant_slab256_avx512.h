@@ -1,14 +1,19 @@
 /* Slabs of the types with blocks of 256, for the AVX-512 kernels (activations ACT_Q8_K): what multiplies them.
  *
- * Floor: of the multiplying units' time scales take one product in nine (sub-blocks of 32; on Intel three in eleven),
- * or one in five where sums are narrow, minimums one in eight. One core of an Intel Xeon (Emerald Rapids, int8 peak 362
- * thousand million multiply-adds a second), panels of eight and slabs in the first-level cache, share of the peak in
- * alternation with it, medians of 300, two runs beside other work: Q2_K 0.86 and 0.89, IQ2_XXS 0.74 and 0.79, Q4_K 0.71
- * and 0.73, Q5_K 0.68 and 0.73, Q6_K 0.62 and 0.68, Q3_K 0.74 and 0.79 (0.60 and 0.66 before its sums were taken as 16
- * bits), IQ1_M 0.74 and 0.80 (0.61 and 0.63). Zen 4, 3.7 GHz, peak 236, panels of four rows: IQ2_XXS 175 and 196, Q2_K
- * 173 and 192, Q4_K 150 and 173, Q6_K 146 and 176. One of two cores of an AMD EPYC (Zen 5, virtual; two pipes multiply,
- * two others add and convert), share of the peak likewise, the floor in brackets: Q2_K 0.82 (0.84), IQ2_XXS 0.84
- * (0.86), Q4_K 0.68 (0.70), Q5_K 0.74 (0.76), Q6_K 0.76 (0.78), Q3_K 0.76 (0.78). */
+ * Floor where all share two 512-bit units (Intel): of sixteen rows, a column and a block 64 products, and what scales
+ * and floats take: Q2_K 16 operations, Q3_K, IQ2_XXS, IQ3 and IQ1 20 or 21, Q4_K 28, Q5_K and Q6_K 36, IQ2_XS and IQ2_S
+ * 41. One of two cores of an Intel Xeon (Ice Lake, virtual), slabs and panels in the first-level cache, share of the
+ * int8 peak in alternation with it, medians of 201, two rounds, the floor in brackets, and with scales that took three
+ * operations for every sum of other than Q2_K, Q3_K, Q4_K and IQ1_M, as minimums took eight: Q2_K 0.75 (0.80), IQ2_XXS
+ * and IQ3_XXS 0.72 (0.76; 0.66 before), IQ3_S and IQ1_S 0.73 (0.76; 0.66), Q3_K 0.73 (0.76; 0.68), IQ1_M 0.71 (0.75;
+ * 0.70), Q4_K 0.67 (0.70; 0.59), Q5_K 0.61 (0.64; 0.58), Q6_K 0.60 to 0.62 (0.64; 0.52 to 0.53), IQ2_XS and IQ2_S 0.58
+ * (0.61; 0.52). Q2_K with four columns a pass: no faster.
+ *
+ * Before slabs had 64 rows: one core of an Intel Xeon (Emerald Rapids), two runs beside other work: Q2_K 0.86 and 0.89,
+ * IQ2_XXS 0.74 and 0.79, Q4_K 0.71 and 0.73, Q5_K 0.68 and 0.73, Q6_K 0.62 and 0.68, Q3_K 0.74 and 0.79, IQ1_M 0.74 and
+ * 0.80. Zen 4, 3.7 GHz, peak 236, panels of four rows: IQ2_XXS 175 and 196, Q2_K 173 and 192, Q4_K 150 and 173, Q6_K
+ * 146 and 176. One of two cores of an AMD EPYC (Zen 5, virtual; two pipes multiply, two others add and convert): Q2_K
+ * 0.82, IQ2_XXS 0.84, Q4_K 0.68, Q5_K 0.74, Q6_K 0.76, Q3_K 0.76. */
 #ifndef QUANT_QUANT_SLAB256_AVX512_H
 #define QUANT_QUANT_SLAB256_AVX512_H
 #include "quant/quant_slab_avx512.h"

@@ -3,13 +3,16 @@
  * block's sum.
  *
  * Floor: per block, 32 rows and a column 16 products and 8 float operations. Where all share two 512-bit units, 0.67 of
- * the int8 peak; where additions and conversions have units of their own (Zen 4, Zen 5), 0.8 (Q4_1, Q5_1 0.73). One
- * core of an Intel Xeon (Emerald Rapids, int8 peak 362 thousand million multiply-adds a second, floor 241), 48 and
- * 1,024 activations of 4,096 values, all columns at once, three runs of bench_quant: Q8_0 166 to 177 and 225 to 234;
- * MXFP4 168 and 175, 222 and 238 (and 113, 140 while the clock was low). Zen 4, 3.7 GHz, peak 236, floor 189, panels of
- * four rows: Q8_0 181. One of two cores of an AMD EPYC (Zen 5, virtual), slabs and panels of eight in the caches, share
- * of the peak in alternation with it, medians of 101, all columns at once in brackets: Q8_0 0.76 (0.71), MXFP4 0.75
- * (0.71), Q4_0 0.73 (0.71), Q4_1 0.68 (0.65).
+ * the int8 peak; where additions and conversions have units of their own (Zen 4, Zen 5), 0.8 (Q4_1, Q5_1 0.73). One of
+ * two cores of an Intel Xeon (Ice Lake, virtual), slabs and panels in the first-level cache, share of the peak in
+ * alternation with it, medians of 201: Q8_0 0.65, MXFP4 and Q4_0 0.64, Q4_1 0.55 (floor 0.57); of a matrix of 8,192
+ * rows of 4,096 values in memory times 528 activations, with all that belongs to it, Q8_0 0.60; unpacking 240 cycles a
+ * block of 64 rows, Q4_0 and MXFP4 210. Before slabs had 64 rows, one core of an Intel Xeon (Emerald Rapids, int8 peak
+ * 362 thousand million multiply-adds a second, floor 241), 48 and 1,024 activations of 4,096 values, all columns at
+ * once, three runs of bench_quant: Q8_0 166 to 177 and 225 to 234; MXFP4 168 and 175, 222 and 238 (and 113, 140 while
+ * the clock was low). Zen 4, 3.7 GHz, peak 236, floor 189, panels of four rows: Q8_0 181. One of two cores of an AMD
+ * EPYC (Zen 5, virtual), slabs and panels of eight in the caches, share of the peak in alternation with it, medians of
+ * 101, all columns at once in brackets: Q8_0 0.76 (0.71), MXFP4 0.75 (0.71), Q4_0 0.73 (0.71), Q4_1 0.68 (0.65).
  *
  * Weights are transposed before they are unpacked (quant_slab_rows_avx512.h). Per block and sixteen rows 12 blends of
  * loads and 8 shuffles for nibbles, 8 look-ups, 4 shifts, and another 19 for scales, two a cycle: 26 cycles; Q8_0 8,

@@ -3,7 +3,10 @@
  * have this order too (quant_pack_iq2_16_fourths). Spec more-quants 2.3, 8.3.
  *
  * Floor of 32 values of sixteen rows, in cycles of the one pipe for shuffles, of which a look-up in two registers takes
- * two: 16 for indices (IQ2_S 32), 8 for values, 4 to transpose (IQ2_S 5, and 5 to arrange bytes): 28 and 50. Measured,
+ * two, as two of one register: 16 for indices (IQ2_S 32), 8 for values, 4 to transpose (IQ2_S 5, and 5 to arrange
+ * bytes): 28 and 50, 900 and 1,600 for 256 values of 64 rows. Measured from the second-level cache, in alternation,
+ * medians of 201, one of two cores of an Intel Xeon (Ice Lake, virtual): IQ2_XS 1,760 to 1,790 cycles, IQ2_S 2,360 to
+ * 2,410 (with look-ups in two registers 1,830 to 1,860, 2,510 to 2,540). Before that,
  * one core of an Intel Xeon (Emerald Rapids), 256 values of 32 rows from the second-level cache, in alternation: IQ2_XS
  * 299 ns, IQ2_S 446, row by row with single loads from the code books 715 and 703; in a slower second round 503, 526,
  * 1,025 and 932. */

@@ -3,7 +3,10 @@
  * look-ups come in this order, and the panels have it too (quant_pack_iq3_xxs_fourths). Spec more-quants 2.4, 8.3.
  *
  * Floor of 32 values of sixteen rows, in cycles of the one pipe for shuffles, of which a look-up in two registers takes
- * two: 16 for indices (IQ3_S 32), 8 for values, 3 for signs, 6 to transpose (IQ3_S 8 with bit 8): 33 and 51. Measured,
+ * two, as two of one register: 16 for indices (IQ3_S 32), 8 for values, 3 for signs, 6 to transpose (IQ3_S 8 with bit
+ * 8): 33 and 51, 1,060 and 1,630 for 256 values of 64 rows. Measured from the second-level cache, in alternation,
+ * medians of 201, one of two cores of an Intel Xeon (Ice Lake, virtual): IQ3_XXS 1,390 cycles, IQ3_S 2,120 to 2,160
+ * (with look-ups in two registers 1,430, 2,330 to 2,350). Before that,
  * one core of an Intel Xeon (Emerald Rapids), 256 values of 32 rows from the second-level cache, in alternation:
  * IQ3_XXS 230 to 242 ns, IQ3_S 359 to 367, row by row with single loads from the code books 1,145 and 1,162. */
 #ifdef __AVX512VNNI__

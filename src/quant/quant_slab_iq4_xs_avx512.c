@@ -2,7 +2,9 @@
  * codes 128 too high. Spec more-quants 2.2.
  *
  * Floor: per step of 32 codes, 32 rows and a column 16 products and 8 float operations share two pipes: 0.67 of the
- * int8 peak, 0.8 where additions and conversions have pipes of their own. One of two cores of an AMD EPYC (Zen 5,
+ * int8 peak, 0.8 where additions and conversions have pipes of their own. One of two cores of an Intel
+ * Xeon (Ice Lake, virtual), slabs and panels in the first-level cache, share of the peak in alternation with it: 0.62.
+ * Before slabs had 64 rows, one of two cores of an AMD EPYC (Zen 5,
  * virtual), slabs and panels of eight in the caches, share of the peak in alternation with it: 0.74, all columns at
  * once 0.57. Measured before that, one core of an Intel Xeon (Emerald Rapids), 10^9 multiply-adds per second with 4,
  * 12, 48 and 1,024 activation rows, rows unpacked one by one: 45, 73, 163, 183; unpacking 256 values of 32 rows 224 to
