@@ -347,10 +347,12 @@ static void sh_attention(struct dev_stream *s, const struct attention_args *a)
         LIST(dev_store, store, a->store);
         PART(q), PART(rope), PART(raw), PART(selected), PART(sinks), PART(out);
         x.ring = ring, x.store = a->store ? store : NULL;
+        x.act = NULL;
         ops_of(s, k)->attention(stream_of(s, k), &x);
     }
     finish(s);
     compare(s, SHADOW_ATTENTION, a->out, a->n, 0, NULL);
+    if (a->act) sh_act_quant(s, &(struct act_quant_args){.x = a->out, .out = a->act, .n = a->n}); /* of equal floats */
 }
 
 static void sh_router(struct dev_stream *s, const struct router_args *a)
