@@ -6,13 +6,14 @@
  *
  * Floor: of 64 indices 2, 4 or 8 look-ups of two cycles per plane on the one pipe for them, and a matrix product or
  * look-up, a test and a product of bytes per 64 weights: of IQ3_XXS 18 cycles for 256 weights, 42 * 10^9 weights per
- * second at 3 GHz. IQ1: 64 loads and 32 stores for 256 weights: 22 cycles. Measured, one thread, one activation row,
- * 10^9 weights per second from the second-level cache, and GB/s from memory (the AVX2 kernels): IQ2_XS 25, 6.8 (13,
- * 3.8); IQ2_S 19, 6.0 (15, 4.4); IQ3_XXS 27, 10.3 (9, 3.5); IQ3_S 21, 8.4 (10, 4.2); IQ1_S 19, 3.6 (15, 2.8); IQ1_M 18,
- * 4.0 (14, 2.9) (Intel Xeon, Emerald Rapids, where Q8_0 gets 13.5 GB/s). Before IQ3 had six-bit planes, the same on
- * Zen 4, 2 cores: IQ2_XS 31, 6.5 (18, 5.2); IQ2_S 28, 6.4 (19, 6.2); IQ3_XXS 31, 8.3 (12, 4.7); IQ3_S 22, 6.7 (13,
- * 5.7). Gathers of IQ1's codes took as long as single loads; indices stored right before they are loaded again, twice
- * as long (Xeon). */
+ * second at 3 GHz. IQ1: 40 loads and 16 stores for 256 weights: 20 cycles with two loads a cycle (Ice Lake). Measured,
+ * one thread, one activation row, 10^9 weights per second from the second-level cache, and GB/s from memory (the AVX2
+ * kernels): IQ2_XS 25, 6.8 (13, 3.8); IQ2_S 19, 6.0 (15, 4.4); IQ3_XXS 27, 10.3 (9, 3.5); IQ3_S 21, 8.4 (10, 4.2);
+ * IQ1_S 19, 3.6 (15, 2.8); IQ1_M 18, 4.0 (14, 2.9) (Intel Xeon, Emerald Rapids, where Q8_0 gets 13.5 GB/s). Before IQ3
+ * had six-bit planes, the same on Zen 4, 2 cores: IQ2_XS 31, 6.5 (18, 5.2); IQ2_S 28, 6.4 (19, 6.2); IQ3_XXS 31, 8.3
+ * (12, 4.7); IQ3_S 22, 6.7 (13, 5.7). IQ1 with 64 loads and 32 stores in these; in turn with that, on one of two cores
+ * of an Intel Xeon (Ice Lake, virtual): IQ1_S 19.3, 3.8 (16.3, 3.1), IQ1_M 18.6, 4.2 (16.1, 3.5). Gathers of IQ1's
+ * codes took as long as single loads; indices stored right before they are loaded again, twice as long (Xeon). */
 #ifdef __AVX512VNNI__
 #include "quant/quant_grid_book_avx512.h"
 #include "quant/quant_iq1_index_avx512.h"

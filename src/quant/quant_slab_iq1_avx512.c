@@ -3,10 +3,12 @@
  * these are unpacked in all rows at once. Byte t of a lane has value j of four number t of sixteen values, in vector j;
  * the panels have this order too (quant_pack_iq1_m_fourths). Spec more-quants 2.5.
  *
- * Floor of 256 values of sixteen rows: 512 codes and as many indices, three loads a cycle, 341 cycles; two shifts and
- * joins a cycle for the values, 64 (planes: 512). Measured, one core of an Intel Xeon (Emerald Rapids), 256 values of
- * 32 rows from the second-level cache, in alternation, two rounds: IQ1_S 382 and 385 ns, IQ1_M 436 and 440; row by row
- * with entries of eight bytes 700 and 845, 747 and 831. */
+ * Floor of 256 values of sixteen rows: 512 codes and a load for four indices, three loads a cycle, 213 cycles, two
+ * (Ice Lake) 320; two shifts and joins a cycle for the values, 64 (planes: 512). Measured, 256 values from the
+ * second-level cache, in alternation. One of two cores of an Intel Xeon (Ice Lake, virtual), 64 rows: IQ1_S 2,030
+ * cycles, IQ1_M 2,150, with a load for every index 2,490 and 2,580; gathers of sixteen took longer. One core of an
+ * Intel Xeon (Emerald Rapids), with a load for every index, 32 rows, two rounds: IQ1_S 382 and 385 ns, IQ1_M 436 and
+ * 440; row by row with entries of eight bytes 700 and 845, 747 and 831. */
 #ifdef __AVX512VNNI__
 #include "quant/quant_iq1_index_avx512.h"
 #include "quant/quant_slab256_avx512.h"
