@@ -6,7 +6,6 @@
 
 #define MATH(op)    v8_##op
 #define MATH_FLOATS v8f
-#define MATH_INTS   v8i
 #include "device/cpu/cpu_math.inc"
 
 #endif

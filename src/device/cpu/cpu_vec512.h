@@ -61,11 +61,11 @@ V8_INLINE void v16_store_n(float *p, __m512 a, int n)
 /* x < y ? a : b, and x == y ? a : b. */
 #define v16_less(x, y, a, b) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, y, _CMP_LT_OQ), b, a)
 #define v16_same(x, y, a, b) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, y, _CMP_EQ_OQ), b, a)
+/* v8_times_power, whose two factors round at most once. */
+#define v16_times_power(p, t) _mm512_scalef_ps(p, (t)-v16_set(POWER_MAGIC))
 
-typedef int32_t v16i __attribute__((vector_size(64)));
 #define MATH(op)    v16_##op
 #define MATH_FLOATS __m512
-#define MATH_INTS   v16i
 #include "device/cpu/cpu_math.inc"
 
 /* Lanes i + (i+8) of four whole chunks, side by side: a chain alone would wait for its own sums. */
