@@ -70,27 +70,32 @@ INLINE void ask_rows(const struct few_rows *w, bool alone, const uint8_t *from)
     }
 }
 
+/* The f16 that four rows' blocks begin with, in the lower half. */
+INLINE __m128i four_scales(const struct few_rows *w, const uint8_t *from)
+{
+    __m128i v = _mm_cvtsi32_si128(load_u16(row_of_four(from, &w->stride, 0)));
+    v = _mm_insert_epi16(v, load_u16(row_of_four(from, &w->stride, 1)), 1);
+    v = _mm_insert_epi16(v, load_u16(row_of_four(from, &w->stride, 2)), 2);
+    return _mm_insert_epi16(v, load_u16(row_of_four(from, &w->stride, 3)), 3);
+}
+
 INLINE struct block unpack(const struct few_rows *w, bool alone, int b)
 {
     const uint8_t *from = w->row + (size_t)b * Q8_0_BYTES;
     __asm__("" : "+r"(from));
     __m256i v[SLAB_ROWS];
-    __m128i d[2] = {_mm_setzero_si128(), _mm_setzero_si128()};
+    __m128i d[4];
     struct block to;
     ask_rows(w, alone, from + (b % 2 ? ROWS * w->stride.one : 0)); /* two blocks are about a line */
     UNROLL for (int g = 0; g < 4; g++)
     {
-        UNROLL for (int i = 0; i < 4; i++)
-        {
-            const uint8_t *const row = row_of_four(from, &w->stride, i);
-            v[4 * g + i] = load256(row + Q8_0_QS);
-            d[g / 2] = _mm_insert_epi16(d[g / 2], load_u16(row), 4 * (g % 2) + i);
-        }
+        UNROLL for (int i = 0; i < 4; i++) v[4 * g + i] = load256(row_of_four(from, &w->stride, i) + Q8_0_QS);
+        d[g] = four_scales(w, from);
         from += 4 * w->stride.one;
     }
     octets(v, to.code);
     UNROLL for (int i = 0; i < 8; i++) to.code[i] = _mm512_xor_si512(to.code[i], _mm512_set1_epi8((char)0x80));
-    to.d = _mm512_cvtph_ps(_mm256_set_m128i(d[1], d[0]));
+    to.d = _mm512_cvtph_ps(_mm256_set_m128i(_mm_unpacklo_epi64(d[2], d[3]), _mm_unpacklo_epi64(d[0], d[1])));
     return to;
 }
 
