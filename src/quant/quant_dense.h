@@ -5,13 +5,16 @@
 #include "quant/quant_walk.h"
 
 /* Weight rows and activation rows of the largest step: as many sums as fit the registers; and those of a step over a
- * panel. A file for wider registers says so before it includes this. */
+ * panel. A file for other registers says so before it includes this. */
 #ifndef DENSE_COLS
 #define DENSE_ROWS 2
 #define DENSE_COLS 3
 #define STEP_ROWS  DENSE_ROWS
 #define STEP_COLS  DENSE_COLS
 #define STEP_ASKS  true /* for lines of the panel */
+#endif
+#ifndef FEW_STEP
+#define FEW_STEP DENSE_ROWS /* weight rows of a step over a panel of these */
 #endif
 enum { CHUNK = 1024, LANES = 16, MAX_ROWS = STEP_ROWS > 4 ? STEP_ROWS : 4, MAX_COLS = DENSE_COLS };
 /* Activation rows from which on panels pay, and how many of these share a panel: it stays in a second-level cache. */
