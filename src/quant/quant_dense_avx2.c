@@ -82,29 +82,24 @@ INLINE __m128 trees4(int c, struct lanes acc[MAX_ROWS][MAX_COLS])
     return _mm_blend_ps(_mm256_castps256_ps128(s1), _mm_moveldup_ps(_mm256_extractf128_ps(s1, 1)), 0xa);
 }
 
-#define DENSE_TREES
-INLINE void add_trees(int R, int C, struct lanes acc[MAX_ROWS][MAX_COLS], float total[MAX_COLS][MAX_ROWS])
-{
-    UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) total[c][r] += lane_tree(acc[r][c]);
-}
-
-/* All old totals are read before the first new one is written: rows may lie 4 KiB apart, and a load waits for a store
- * whose address ends alike. */
+#define DENSE_PANEL
+/* Of four weight rows. All old totals are read before the first new one is written: rows may lie 4 KiB apart, and a
+ * load waits for a store whose address ends alike. */
 INLINE void totals_add(int R, int C, struct lanes acc[MAX_ROWS][MAX_COLS], const struct totals *t)
 {
-    if (R < 4 || t->rows < 4) {
-        UNROLL for (int c = 0; c < C; c++)
-        {
-            float *const to = t->out + (size_t)c * t->stride;
-            UNROLL for (int r = 0; r < R; r++) if (r < t->rows) to[r] = (t->begin ? 0 : to[r]) + lane_tree(acc[r][c]);
-        }
-        return;
-    }
+    const __m128i some = _mm_cmpgt_epi32(_mm_set1_epi32(t->rows), _mm_setr_epi32(0, 1, 2, 3));
     __m128 total[MAX_COLS];
     UNROLL for (int c = 0; c < C; c++) total[c] =
-        t->begin ? _mm_setzero_ps() : _mm_loadu_ps(t->out + (size_t)c * t->stride);
+        t->begin ? _mm_setzero_ps() : _mm_maskload_ps(t->out + (size_t)c * t->stride, some);
     UNROLL for (int c = 0; c < C; c++)
-        _mm_storeu_ps(t->out + (size_t)c * t->stride, _mm_add_ps(total[c], trees4(c, acc)));
+    {
+        float *const to = t->out + (size_t)c * t->stride;
+        total[c] = _mm_add_ps(total[c], trees4(c, acc));
+        if (t->rows >= 4)
+            _mm_storeu_ps(to, total[c]);
+        else
+            _mm_maskstore_ps(to, some, total[c]);
+    }
 }
 
 /* Eight floats, loaded once, not once per use. */
@@ -115,45 +110,33 @@ INLINE __m256 kept(const float *p)
     return v;
 }
 
-/* Halves h to h+most-1 of sums of n values. ask: for lines of rows in a panel too, or else of the weights. */
-INLINE void panel_halves(int h, int most, int R, int C, int n, const float *w, const float *const *rows, int step,
-                         bool ask, struct lanes acc[MAX_ROWS][MAX_COLS])
+/* Half h of sums of n values. ask: for lines of rows in a panel too, or else of the weights. */
+INLINE void panel_half(int h, int R, int C, int n, const float *w, const float *const *rows, int step, bool ask,
+                       struct lanes acc[MAX_ROWS][MAX_COLS])
 {
     const int xs = ask && step != LANES ? C : 0, ws = ask && step == LANES ? R : 0;
-    struct lanes sum[MAX_ROWS][MAX_COLS];
-    UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) sum[r][c] = lanes_zero();
+    __m256 sum[MAX_ROWS][MAX_COLS], x[MAX_COLS];
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) sum[r][c] = _mm256_setzero_ps();
     for (int i = 0, at = 0; i < n; i += LANES, at += step, w += R * LANES) {
         UNROLL for (int c = 0; c < xs; c++) __builtin_prefetch(rows[c] + at + PANEL_AHEAD * C * LANES, 0, 3);
         UNROLL for (int r = 0; r < ws; r++) __builtin_prefetch(w + r * LANES + PANEL_AHEAD * R * LANES, 0, 3);
-        UNROLL for (int e = h; e < h + most; e++)
+        UNROLL for (int c = 0; c < C; c++) x[c] = kept(rows[c] + at + 8 * h);
+        UNROLL for (int r = 0; r < R; r++)
         {
-            __m256 x[MAX_COLS];
-            UNROLL for (int c = 0; c < C; c++) x[c] = kept(rows[c] + at + 8 * e);
-            UNROLL for (int r = 0; r < R; r++)
-            {
-                const __m256 a = kept(w + r * LANES + 8 * e);
-                UNROLL for (int c = 0; c < C; c++) sum[r][c].half[e] = _mm256_fmadd_ps(a, x[c], sum[r][c].half[e]);
-            }
+            const __m256 a = kept(w + r * LANES + 8 * h);
+            UNROLL for (int c = 0; c < C; c++) sum[r][c] = _mm256_fmadd_ps(a, x[c], sum[r][c]);
         }
     }
-    UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) UNROLL for (int e = h; e < h + most; e++)
-        acc[r][c]
-            .half[e] = sum[r][c].half[e];
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) acc[r][c].half[h] = sum[r][c];
 }
 
-/* Sums of a panel's step. Lanes 0 to 7 of four rows come first, and wait in memory: those of all sixteen would not fit
- * the registers. */
-#define DENSE_PANEL
+/* Sums of lanes 0 to 7 come first, and wait in memory: those of all sixteen would not fit the registers. */
 INLINE void panel_multiply(int R, int C, int n, const float *w, const float *const *rows, int step, bool ask,
                            struct lanes acc[MAX_ROWS][MAX_COLS])
 {
-    if (R < 4) {
-        panel_halves(0, 2, R, C, n, w, rows, step, ask, acc);
-        return;
-    }
-    panel_halves(0, 1, R, C, n, w, rows, step, ask, acc);
+    panel_half(0, R, C, n, w, rows, step, ask, acc);
     __asm__("" : : "r"(acc) : "memory");
-    panel_halves(1, 1, R, C, n, w, rows, step, false, acc);
+    panel_half(1, R, C, n, w, rows, step, false, acc);
 }
 
 #include "quant/quant_dense.inc"
