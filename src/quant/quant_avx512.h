@@ -21,6 +21,12 @@ INLINE enum asking asking(void)
     return __builtin_cpu_is("intel") || __builtin_cpu_supports("avx512vp2intersect") ? ASK_BOTH : ASK_SECOND;
 }
 
+/* Whether look-ups in two registers take one operation as those in one do (AMD), not three (Intel). */
+INLINE bool looks_up_two(void)
+{
+    return !__builtin_cpu_is("intel");
+}
+
 INLINE __m512i load512(const void *p)
 {
     return _mm512_loadu_si512(p);

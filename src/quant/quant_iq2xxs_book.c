@@ -29,8 +29,8 @@
 const uint64_t iq2xxs_grid[256] = {BOOK(BOOK_IQ2_ENTRY)};
 const uint16_t iq2xxs_codes[256] = {BOOK(BOOK_CODE)};
 
-/* Of two bits each: values 4, 0, 2, 6 of an entry, or of one shifted by a value. */
-#define EVERY_SECOND(code) (((code) >> 8 & 0x03) | ((code) << 2 & 0x0c) | ((code)&0x30) | ((code) >> 6 & 0xc0))
+/* Of two bits each: values 0, 2, 4, 6 of an entry, or of one shifted by a value. */
+#define EVERY_SECOND(code) (((code)&0x03) | ((code) >> 2 & 0x0c) | ((code) >> 4 & 0x30) | ((code) >> 6 & 0xc0))
 #define EVEN(code)         EVERY_SECOND(code),
 #define ODD(code)          EVERY_SECOND((code) >> 2),
 const uint8_t iq2xxs_even[256] = {BOOK(EVEN)};

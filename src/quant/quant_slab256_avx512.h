@@ -88,6 +88,13 @@ INLINE void fill256(part256_fn *part, enum qtype t, const void *book, const uint
         }
 }
 
+/* Part i of those that a fill writes; behind the last one, the last one. */
+INLINE struct ahead rows_ahead(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, int i)
+{
+    if (i == PARTS * n_blocks) i--;
+    return (struct ahead){.row = row + i % PARTS * SLAB_ROWS, .at = (size_t)(first + i / PARTS) * block_bytes(t)};
+}
+
 /* Defines the kernels of a type by `fill_blocks`, which is fill of several types; sums: panel_sums. */
 #define SLAB256(name, type, packing, sums)                                                                             \
     static void name##_fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)              \
