@@ -144,8 +144,8 @@ static double mat_bytes(uint32_t type, double k, double rows)
 /* The layer and what a step works on. */
 static struct dev_mat *hc, *base, *scale, *norm, *q_a, *q_b, *kv, *out_a, *out_b, *c_kv, *c_gate, *ape, *index_q,
     *router, *sinks, *gate, *up, *down, *bias;
-static struct dev_buf *x, *flat, *mix, *gates, *xn, *act, *qr, *qr_act, *q, *kvx, *ckv, *cgate, *iq, *iw, *o, *o_act,
-    *low, *low_act, *y, *logits, *weight, *ids, *sel, *raw;
+static struct dev_buf *x, *mix, *xn, *act, *qr, *qr_act, *q, *kvx, *ckv, *cgate, *iq, *iw, *o, *o_act, *low, *low_act,
+    *y, *logits, *weight, *ids, *sel, *raw;
 static struct experts *experts;
 static struct dev_rope *rope;
 static struct dev_ring *ring, *rk, *rs;
@@ -185,9 +185,7 @@ static void weights_make(void)
 static void buffers_make(void)
 {
     x = floats(N, D);
-    flat = floats(1, N * D);
     mix = floats(1, 24);
-    gates = floats(1, 24);
     xn = floats(1, D);
     act = acts(1, D);
     qr = floats(1, RQ);
@@ -248,12 +246,8 @@ static void rows_make(void)
 
 static void step_hc(void)
 {
-    OP(rms_norm, 0, .x = x, .out = flat, .eps = 1e-6, .groups = 1, .width = N * D, .n = T);
-    MATMUL("hc", QT_F16, N * D, 24, .w = hc, .x = flat, .out = mix);
-    OP(hc_gates, 0, .mix = mix, .base = base, .scale = scale, .streams = N, .iterations = 20, .eps = 1e-6, .n = T);
-    OP(hc_reduce, 0, .x = x, .gates = mix, .out = xn, .streams = N, .n = T);
-    OP(rms_norm, 0, .x = xn, .out = xn, .weight = norm, .eps = 1e-6, .groups = 1, .width = D, .n = T);
-    OP(hc_expand, 0, .y = xn, .gates = gates, .x = x, .streams = N, .n = T);
+    OP(hc_mix, mat_bytes(QT_F16, N * D, 24), .y = xn, .x = x, .mix = mix, .out = xn, .fn = hc, .base = base,
+       .scale = scale, .weight = norm, .streams = N, .iterations = 20, .eps = 1e-6, .hc_eps = 1e-6, .n = T);
 }
 
 static void step_attention(void)

@@ -264,6 +264,18 @@ struct hc_expand_args { /* x_k = post_k*y + sum_j comb[j][k]*x_j, all streams fr
     bool apart; /* streams stay apart: x_k += gates_k*y, a gates row is post alone; gates NULL: 1 */
     int n;
 };
+struct hc_mix_args { /* what lies between two sublayers: hc_expand of x (y NULL: none), mix = fn . x / sqrt(mean(x^2) +
+                        eps), hc_gates, out = rms_norm of hc_reduce */
+    const struct dev_buf *y;
+    struct dev_buf *x, *mix;
+    struct dev_buf *out;      /* may be y */
+    const struct dev_mat *fn; /* floats, a row for each value of mix */
+    const struct dev_mat *base, *scale, *weight;
+    int streams, iterations;
+    double eps, hc_eps; /* of both norms, of hc_gates */
+    bool head;
+    int n;
+};
 enum element_kind {
     ELEMENT_SILU,    /* out = silu(scale*x) */
     ELEMENT_SIGMOID, /* out = factor*sigmoid(scale*x) */
@@ -358,6 +370,7 @@ struct work_desc {
     int top_k, index_heads, index_width; /* of select; top_k 0: none, every query sees all compressed rows */
     int kv_heads, block;                 /* attention_heads: 0 heads: none; rows of a selected block */
     int scan_width;                      /* of delta_scan; 0: none */
+    int streams;                         /* of hc_mix; 0: none */
     const struct moe_args *moe;          /* k, experts, layer and shared matrices are looked at */
 };
 
@@ -458,6 +471,7 @@ struct dev_ops {
     void (*hc_gates)(struct dev_stream *s, const struct hc_gates_args *a);
     void (*hc_reduce)(struct dev_stream *s, const struct hc_reduce_args *a);
     void (*hc_expand)(struct dev_stream *s, const struct hc_expand_args *a);
+    void (*hc_mix)(struct dev_stream *s, const struct hc_mix_args *a);
     void (*gather)(struct dev_stream *s, const struct gather_args *a);
     void (*element)(struct dev_stream *s, const struct element_args *a);
     void (*decay)(struct dev_stream *s, const struct decay_args *a);

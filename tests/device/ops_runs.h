@@ -509,6 +509,40 @@ static void run_hc_expand(struct bench *b, const struct op_case *c)
     }
 }
 
+/* type of fn, groups = streams, width, rows = iterations; flag: head; other: with y, which is out */
+static void run_hc_mix(struct bench *b, const struct op_case *c)
+{
+    const int m = c->groups, gates = 2 * m + m * m, row = c->flag ? m : gates, values = m * c->width;
+    const float *x = kit_values(&b->k, (int64_t)b->h.n * values, 1);
+    const float *g = kit_values(&b->k, (int64_t)b->h.n * gates, 1),
+                *y = kit_values(&b->k, (int64_t)b->h.n * c->width, 1);
+    struct dev_mat *fn = kit_mat(&b->k, c->type, values, row, NULL), *weight = kit_vector(&b->k, c->width, NULL);
+    struct dev_mat *base = kit_vector(&b->k, row, NULL), *scale = kit_vector(&b->k, c->flag ? 1 : 3, NULL);
+    while (bench_step(b)) {
+        struct dev_buf *streams = bench_input(b, x, m, c->width), *mix = bench_input(b, g, 1, gates);
+        struct dev_buf *out = c->other ? bench_input(b, y, 1, c->width) : kit_floats(&b->k, b->n, 1, c->width);
+        b->k.op->hc_mix(b->k.stream, &(struct hc_mix_args){.y = c->other ? out : NULL,
+                                                           .x = streams,
+                                                           .mix = mix,
+                                                           .out = out,
+                                                           .fn = fn,
+                                                           .base = base,
+                                                           .scale = scale,
+                                                           .weight = weight,
+                                                           .streams = m,
+                                                           .iterations = c->rows,
+                                                           .eps = 1e-6,
+                                                           .hc_eps = 1e-5,
+                                                           .head = c->flag,
+                                                           .n = b->n});
+        for (int i = 0; i < b->n; i++) {
+            result_row(b, streams, values, i, values, 1e-6);
+            result_row(b, mix, gates, i, row, 1e-5);
+            result_row(b, out, c->width, i, c->width, 1e-5);
+        }
+    }
+}
+
 /* groups x width; flag: integers */
 static void run_gather(struct bench *b, const struct op_case *c)
 {

@@ -375,6 +375,11 @@ static const struct op_case cases[] = {
      .ratio = 4,
      .top_k = 2},
 
+    {.op = "hc_mix", .run = run_hc_mix, .type = QT_F16, .groups = 4, .width = 336, .rows = 20, .other = true},
+    {.op = "hc_mix", .run = run_hc_mix, .type = QT_F32, .groups = 3, .width = 37, .rows = 2, .other = true},
+    {.op = "hc_mix", .run = run_hc_mix, .type = QT_BF16, .groups = 1, .width = 1100, .rows = 1},
+    {.op = "hc_mix", .run = run_hc_mix, .type = QT_F16, .groups = 4, .width = 16, .flag = true},
+
     {.op = "gather", .run = run_gather, .groups = 2, .width = 17},
     {.op = "gather", .run = run_gather, .groups = 1, .width = 5, .flag = true},
 };
@@ -579,11 +584,11 @@ static void test_every_op_has_a_case(void **state)
     static const struct {
         const char *name;
         size_t at;
-    } ops[] = {
-        OP(embed),      OP(rms_norm),    OP(act_quant),   OP(matmul), OP(rope),           OP(hadamard), OP(round),
-        OP(pack),       OP(ring_write),  OP(compress),    OP(select), OP(attention),      OP(router),   OP(moe),
-        OP(hc_gates),   OP(hc_reduce),   OP(hc_expand),   OP(gather), OP(element),        OP(decay),    OP(conv),
-        OP(delta_scan), OP(memory_gate), OP(store_write), OP(pool),   OP(attention_heads)};
+    } ops[] = {OP(embed),       OP(rms_norm), OP(act_quant),      OP(matmul),    OP(rope),       OP(hadamard),
+               OP(round),       OP(pack),     OP(ring_write),     OP(compress),  OP(select),     OP(attention),
+               OP(router),      OP(moe),      OP(hc_gates),       OP(hc_reduce), OP(hc_expand),  OP(hc_mix),
+               OP(gather),      OP(element),  OP(decay),          OP(conv),      OP(delta_scan), OP(memory_gate),
+               OP(store_write), OP(pool),     OP(attention_heads)};
     for (size_t at = offsetof(struct dev_ops, embed); at < sizeof(struct dev_ops); at += sizeof(void (*)(void))) {
         const char *name = NULL;
         int n = 0;

@@ -27,12 +27,12 @@ static const struct mix mixes[] = {
 };
 
 /* Operations that a family uses. */
-static const enum shadow_op common[] = {SHADOW_EMBED,     SHADOW_RMS_NORM, SHADOW_MATMUL, SHADOW_ROPE,
-                                        SHADOW_SELECT,    SHADOW_ROUTER,   SHADOW_MOE,    SHADOW_HC_REDUCE,
-                                        SHADOW_HC_EXPAND, SHADOW_GATHER};
-static const enum shadow_op of_deepseek4[] = {SHADOW_HADAMARD, SHADOW_ATTENTION, SHADOW_COMPRESS, SHADOW_HC_GATES};
-static const enum shadow_op of_qwen38[] = {SHADOW_ELEMENT,     SHADOW_DECAY,       SHADOW_CONV, SHADOW_DELTA_SCAN,
-                                           SHADOW_MEMORY_GATE, SHADOW_STORE_WRITE, SHADOW_POOL, SHADOW_ATTENTION_HEADS};
+static const enum shadow_op common[] = {SHADOW_EMBED,  SHADOW_RMS_NORM, SHADOW_MATMUL,    SHADOW_ROPE,  SHADOW_SELECT,
+                                        SHADOW_ROUTER, SHADOW_MOE,      SHADOW_HC_EXPAND, SHADOW_GATHER};
+static const enum shadow_op of_deepseek4[] = {SHADOW_HADAMARD, SHADOW_ATTENTION, SHADOW_COMPRESS, SHADOW_HC_MIX};
+static const enum shadow_op of_qwen38[] = {SHADOW_ELEMENT,    SHADOW_DECAY,           SHADOW_CONV,
+                                           SHADOW_DELTA_SCAN, SHADOW_MEMORY_GATE,     SHADOW_STORE_WRITE,
+                                           SHADOW_POOL,       SHADOW_ATTENTION_HEADS, SHADOW_HC_REDUCE};
 
 static void report(const struct model_run *r, const char *name, const enum shadow_op *ops, int n)
 {

@@ -68,9 +68,9 @@ static const struct dev_ops *ops_of(struct dev_stream *s, int i)
 const char *dev_shadow_name(enum shadow_op op)
 {
     static const char *const names[] = {
-        "embed", "rms_norm",   "matmul",      "rope",        "hadamard",  "select",         "attention", "router",
-        "moe",   "compress",   "hc_gates",    "hc_reduce",   "hc_expand", "gather",         "element",   "decay",
-        "conv",  "delta_scan", "memory_gate", "store_write", "pool",      "attention_heads"};
+        "embed", "rms_norm", "matmul",     "rope",        "hadamard",    "select", "attention",      "router",
+        "moe",   "compress", "hc_gates",   "hc_reduce",   "hc_expand",   "hc_mix", "gather",         "element",
+        "decay", "conv",     "delta_scan", "memory_gate", "store_write", "pool",   "attention_heads"};
     return names[op];
 }
 
@@ -400,6 +400,19 @@ static void sh_hc_expand(struct dev_stream *s, const struct hc_expand_args *a)
     compare(s, SHADOW_HC_EXPAND, a->x, a->n, 0, NULL);
 }
 
+static void sh_hc_mix(struct dev_stream *s, const struct hc_mix_args *a)
+{
+    const int m = a->streams;
+    pull(s, a->x, a->n);
+    pull(s, a->y, a->n);
+    if (a->y) pull(s, a->mix, a->n);
+    BOTH(hc_mix_args, hc_mix,
+         (PART(y), PART(x), PART(mix), PART(out), PART(fn), PART(base), PART(scale), PART(weight)));
+    compare(s, SHADOW_HC_MIX, a->x, a->n, 0, NULL);
+    compare(s, SHADOW_HC_MIX, a->mix, a->n, a->head ? m : 2 * m + m * m, NULL);
+    compare(s, SHADOW_HC_MIX, a->out, a->n, 0, NULL);
+}
+
 static void sh_gather(struct dev_stream *s, const struct gather_args *a)
 {
     pull(s, a->x, s->rows->n);
@@ -727,6 +740,7 @@ static const struct dev_ops shadow_ops = {
     .hc_gates = sh_hc_gates,
     .hc_reduce = sh_hc_reduce,
     .hc_expand = sh_hc_expand,
+    .hc_mix = sh_hc_mix,
     .gather = sh_gather,
     .element = sh_element,
     .decay = sh_decay,

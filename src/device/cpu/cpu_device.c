@@ -63,6 +63,7 @@ static struct cpu_work work_of(const struct cpu_dev *d, const struct work_desc *
     if (a->window) cpu_attention_work(d, a, &w);
     cpu_heads_work(d, a, &w);
     cpu_scan_work(a, &w);
+    cpu_hc_work(a, &w);
     cpu_moe_work(d, a, &w);
     return w;
 }
@@ -444,6 +445,7 @@ static const struct dev_ops cpu_ops = {
     .hc_gates = cpu_hc_gates,
     .hc_reduce = cpu_hc_reduce,
     .hc_expand = cpu_hc_expand,
+    .hc_mix = cpu_hc_mix,
     .gather = cpu_gather,
     .scan_create = cpu_scan_create,
     .scan_free = cpu_scan_free,

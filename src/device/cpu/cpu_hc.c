@@ -1,4 +1,9 @@
-/* Hyper-connections: gates, reduction and expansion of the streams (spec deepseek-v4 3.2). */
+/* Hyper-connections: gates, reduction and expansion of the streams (spec deepseek-v4 3.2), and all of them at once.
+ *
+ * Streams are the widest rows there are, 64 KiB of each token in DeepSeek V4 Flash, and more than all caches hold. With
+ * many rows a task therefore does everything for a few of them: it expands a row and sums its squares, multiplies the
+ * rows chunk by chunk, each chunk normed to a place of its own where rows are not a power of two apart, and reduces
+ * what a third-level cache still has. */
 #include <math.h>
 #include <string.h>
 #include "device/cpu/cpu_internal.h"
@@ -127,4 +132,160 @@ void cpu_hc_expand(struct dev_stream *s, const struct hc_expand_args *a)
     if (!hc_check(s, a->streams)) return;
     struct hc_job j = {.k = cpu_of(s)->k, .a = a};
     cpu_ranges(s, expand_rows, &j, a->n, 2 * buf_row_values(&a->x->d));
+}
+
+/* ---------------------------------------------------------------- all at once */
+
+enum {
+    MIX_MANY = 32,   /* rows from which on a task does everything for some of them: */
+    MIX_ROWS = 32,   /* at most so many, */
+    MIX_LEAST = 12,  /* and at least, */
+    MIX_CHUNK = 1024 /* so many values at a time, a chunk of lanes16 */
+};
+
+struct mix_job {
+    struct dev_stream *s;
+    const struct cpu_kernels *k;
+    const struct hc_mix_args *a;
+    struct hc_gates_args gates;
+    quant_tile_fn *tile;
+    int width, values, n_mix, step;
+    struct dev_buf flat; /* few rows: normed streams */
+};
+
+/* Row i of the streams, expanded; *factor: of its norm. */
+static const float *mix_begin(const struct mix_job *j, int64_t i, float *factor)
+{
+    const struct hc_mix_args *a = j->a;
+    float *const x = buf_floats(a->x, i);
+    const float *const gates = buf_floats(a->mix, i);
+    const int m = a->streams;
+    if (a->y) j->k->hc_expand(m, gates + m, gates + 2 * m, buf_floats(a->y, i), x, j->width);
+    *factor = 1.0f / sqrtf(j->k->dot(j->values, x, x) / (float)j->values + (float)a->eps);
+    return x;
+}
+
+/* What follows the products of row i. */
+static void mix_end(const struct mix_job *j, int64_t i)
+{
+    const struct hc_mix_args *a = j->a;
+    float *const mix = buf_floats(a->mix, i), *const out = buf_floats(a->out, i);
+    gates_row(j->k, &j->gates, mix);
+    j->k->weighted_sum(a->streams, mix, buf_floats(a->x, i), j->width, out);
+    j->k->rms_norm(j->width, (float)a->eps, out, a->weight->f32, out);
+}
+
+/* Rows of a task. */
+struct mix_rows {
+    int n;
+    const float *x[MIX_ROWS];
+    float factor[MIX_ROWS];
+};
+
+/* Floats from a row of a chunk to the next: an odd number of cache lines. */
+enum { MIX_STRIDE = MIX_CHUNK + 16 };
+
+static size_t mix_thread_bytes(int n_mix)
+{
+    return MIX_ROWS * (MIX_STRIDE + (size_t)n_mix) * sizeof(float);
+}
+
+/* Products of the rows' values from `at` on, one chunk; they are added to those of the chunks before. */
+static void mix_chunk(const struct mix_job *j, const struct mix_rows *r, int at, int64_t row0, float *scratch)
+{
+    const struct tensor_view *const w = &j->a->fn->v;
+    const int n = (int)min_i64(MIX_CHUNK, j->values - at);
+    float *const part = scratch + MIX_ROWS * MIX_STRIDE;
+    for (int i = 0; i < r->n; i++) j->k->scale(n, r->x[i] + at, r->factor[i], scratch + i * MIX_STRIDE);
+    j->tile(n, view_row(w, 0) + quant_row_bytes(w->type, at), w->stride[1], j->n_mix, scratch,
+            MIX_STRIDE * sizeof(float), r->n, part, (size_t)j->n_mix);
+    for (int i = 0; i < r->n; i++) {
+        float *const mix = buf_floats(j->a->mix, row0 + i);
+        if (at)
+            j->k->add(j->n_mix, part + i * j->n_mix, mix);
+        else
+            memcpy(mix, part + i * j->n_mix, (size_t)j->n_mix * sizeof *mix);
+    }
+}
+
+static void mix_task(void *arg, int task, int thread)
+{
+    const struct mix_job *j = arg;
+    const int64_t row0 = (int64_t)task * j->step;
+    struct mix_rows r = {.n = (int)min_i64(j->step, j->a->n - row0)};
+    for (int i = 0; i < r.n; i++) r.x[i] = mix_begin(j, row0 + i, &r.factor[i]);
+    for (int at = 0; at < j->values; at += MIX_CHUNK) mix_chunk(j, &r, at, row0, cpu_scratch_of(j->s, thread));
+    for (int i = 0; i < r.n; i++) mix_end(j, row0 + i);
+}
+
+static void mix_begin_rows(void *arg, int64_t from, int64_t to, int thread)
+{
+    const struct mix_job *j = arg;
+    for (int64_t i = from; i < to; i++) {
+        float factor;
+        const float *const x = mix_begin(j, i, &factor);
+        j->k->scale(j->values, x, factor, buf_floats(&j->flat, i));
+    }
+}
+
+static void mix_end_rows(void *arg, int64_t from, int64_t to, int thread)
+{
+    for (int64_t i = from; i < to; i++) mix_end(arg, i);
+}
+
+/* Few rows: their products are cut among the threads by weights. */
+static void mix_few(struct mix_job *j)
+{
+    const struct hc_mix_args *a = j->a;
+    j->flat = (struct dev_buf){.d = {.rows = a->n, .groups = 1, .width = j->values},
+                               .stride = round_up((size_t)j->values * sizeof(float), 64)};
+    j->flat.data = cpu_shared_scratch(j->s, (size_t)a->n * j->flat.stride);
+    if (!j->flat.data) return;
+    cpu_ranges(j->s, mix_begin_rows, j, a->n, 4 * (int64_t)j->values);
+    cpu_matmul(j->s, &(struct matmul_args){.w = a->fn, .x = &j->flat, .out = a->mix, .n = a->n});
+    cpu_ranges(j->s, mix_end_rows, j, a->n, 2 * (int64_t)j->values);
+}
+
+static bool mix_check(struct dev_stream *s, const struct hc_mix_args *a)
+{
+    const struct tensor_view *w = &a->fn->v;
+    if (!hc_check(s, a->streams) || !cpu_need_f32(s, a->base, "hyper-connection base") ||
+        !cpu_need_f32(s, a->scale, "hyper-connection scale") || !cpu_need_f32(s, a->weight, "norm"))
+        return false;
+    if (quant_type(w->type)->act == ACT_F32 && w->ne[0] == buf_row_values(&a->x->d) &&
+        view_rows(w) <= buf_row_values(&a->mix->d))
+        return true;
+    dev_fail(s, ERR_MODEL, "hyper-connections: a matrix of type %u with %lld rows of %lld values does not fit", w->type,
+             (long long)view_rows(w), (long long)w->ne[0]);
+    return false;
+}
+
+void cpu_hc_mix(struct dev_stream *s, const struct hc_mix_args *a)
+{
+    if (a->n <= 0 || !mix_check(s, a)) return;
+    struct mix_job j = {.s = s, .k = cpu_of(s)->k, .a = a, .tile = quant_tile(cpu_of(s)->isa, a->fn->v.type)};
+    j.gates = (struct hc_gates_args){.base = a->base,
+                                     .scale = a->scale,
+                                     .streams = a->streams,
+                                     .iterations = a->iterations,
+                                     .eps = a->hc_eps,
+                                     .head = a->head};
+    j.values = (int)buf_row_values(&a->x->d);
+    j.width = j.values / a->streams;
+    j.n_mix = (int)view_rows(&a->fn->v);
+    if (a->n < MIX_MANY) {
+        mix_few(&j);
+        return;
+    }
+    const int each = a->n / (4 * cpu_of(s)->n_threads);
+    j.step = (int)max_i64(MIX_LEAST, min_i64(each, MIX_ROWS));
+    if (cpu_thread_scratch(s, mix_thread_bytes(j.n_mix))) cpu_tasks(s, mix_task, &j, (a->n + j.step - 1) / j.step);
+}
+
+void cpu_hc_work(const struct work_desc *a, struct cpu_work *w)
+{
+    const size_t few = (size_t)min_i64(a->rows, MIX_MANY - 1);
+    if (a->streams)
+        cpu_work_raise(w, few * round_up((size_t)a->values * sizeof(float), 64),
+                       mix_thread_bytes(a->streams * (2 + a->streams)));
 }

@@ -194,6 +194,7 @@ void cpu_select_work(const struct work_desc *a, struct cpu_work *w);
 void cpu_compress_work(const struct work_desc *a, struct cpu_work *w);
 void cpu_heads_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu_work *w);
 void cpu_scan_work(const struct work_desc *a, struct cpu_work *w);
+void cpu_hc_work(const struct work_desc *a, struct cpu_work *w);
 void cpu_moe_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu_work *w);
 
 /* ops, by file */
@@ -215,6 +216,7 @@ void cpu_moe(struct dev_stream *s, const struct moe_args *a);
 void cpu_hc_gates(struct dev_stream *s, const struct hc_gates_args *a);
 void cpu_hc_reduce(struct dev_stream *s, const struct hc_reduce_args *a);
 void cpu_hc_expand(struct dev_stream *s, const struct hc_expand_args *a);
+void cpu_hc_mix(struct dev_stream *s, const struct hc_mix_args *a);
 void cpu_element(struct dev_stream *s, const struct element_args *a);
 void cpu_decay(struct dev_stream *s, const struct decay_args *a);
 void cpu_memory_gate(struct dev_stream *s, const struct memory_gate_args *a);

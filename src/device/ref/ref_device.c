@@ -289,6 +289,7 @@ static const struct dev_ops ref_ops = {
     .hc_gates = ref_hc_gates,
     .hc_reduce = ref_hc_reduce,
     .hc_expand = ref_hc_expand,
+    .hc_mix = ref_hc_mix,
     .gather = ref_gather,
     .scan_create = ref_scan_create,
     .scan_free = ref_scan_free,

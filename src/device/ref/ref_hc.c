@@ -85,3 +85,55 @@ void ref_hc_expand(struct dev_stream *s, const struct hc_expand_args *a)
             }
     }
 }
+
+enum { MIX_ROWS = 64 }; /* whose normed values are kept while weights pass by */
+
+/* mix = fn . normed x, of rows [first, end). */
+static bool mix_products(struct dev_stream *s, const struct hc_mix_args *a, int first, int end, double *weight,
+                         double *x)
+{
+    const struct tensor_view *w = &a->fn->view;
+    const int64_t n = w->ne[0], rows = view_rows(w);
+    for (int i = first; i < end; i++) ref_norm_group(ref_row(a->x, i), NULL, a->eps, (int)n, x + (i - first) * n);
+    for (int64_t r = 0; r < rows; r++) {
+        if (!ref_decode_row(s, w, r, weight)) return false;
+        for (int i = first; i < end; i++) ref_row(a->mix, i)[r] = ref_dot(weight, x + (i - first) * n, n);
+    }
+    return true;
+}
+
+static bool mix_all(struct dev_stream *s, const struct hc_mix_args *a)
+{
+    const int64_t n = a->fn->view.ne[0];
+    if (!ref_begin(s)) return false;
+    double *const weight = ref_take(s, (size_t)n), *const x = ref_take(s, (size_t)(n * MIX_ROWS));
+    if (!weight || !x) return false;
+    for (int i = 0; i < a->n; i += MIX_ROWS)
+        if (!mix_products(s, a, i, a->n - i < MIX_ROWS ? a->n : i + MIX_ROWS, weight, x)) return false;
+    return true;
+}
+
+void ref_hc_mix(struct dev_stream *s, const struct hc_mix_args *a)
+{
+    if (a->y)
+        ref_hc_expand(
+            s, &(struct hc_expand_args){.y = a->y, .gates = a->mix, .x = a->x, .streams = a->streams, .n = a->n});
+    if (!mix_all(s, a)) return;
+    ref_hc_gates(s, &(struct hc_gates_args){.mix = a->mix,
+                                            .base = a->base,
+                                            .scale = a->scale,
+                                            .streams = a->streams,
+                                            .iterations = a->iterations,
+                                            .eps = a->hc_eps,
+                                            .head = a->head,
+                                            .n = a->n});
+    ref_hc_reduce(
+        s, &(struct hc_reduce_args){.x = a->x, .gates = a->mix, .out = a->out, .streams = a->streams, .n = a->n});
+    ref_rms_norm(s, &(struct rms_norm_args){.x = a->out,
+                                            .out = a->out,
+                                            .weight = a->weight,
+                                            .eps = a->eps,
+                                            .groups = 1,
+                                            .width = (int)buf_row_values(&a->out->desc),
+                                            .n = a->n});
+}

@@ -142,6 +142,7 @@ void ref_moe(struct dev_stream *s, const struct moe_args *a);
 void ref_hc_gates(struct dev_stream *s, const struct hc_gates_args *a);
 void ref_hc_reduce(struct dev_stream *s, const struct hc_reduce_args *a);
 void ref_hc_expand(struct dev_stream *s, const struct hc_expand_args *a);
+void ref_hc_mix(struct dev_stream *s, const struct hc_mix_args *a);
 void ref_gather(struct dev_stream *s, const struct gather_args *a);
 void ref_element(struct dev_stream *s, const struct element_args *a);
 void ref_decay(struct dev_stream *s, const struct decay_args *a);

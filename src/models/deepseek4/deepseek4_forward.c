@@ -81,53 +81,34 @@ static void rotate(const struct stage *g, struct dev_buf *x, int groups, int wid
 
 /* ---------------------------------------------------------------- hyper-connections, spec 3.2 */
 
-/* streams -> gates in S_MIX, their mixture, normed, in S_XN; a part of the rows. head: only the mixture's weights. */
-static void hc_pre(const struct stage *g, struct dev_buf *streams, const struct deepseek4_hc *hc,
+/* streams, which take y first, -> gates in S_MIX, their mixture, normed, in S_XN. head: only the mixture's weights. */
+static void hc_mix(const struct stage *g, struct dev_buf *y, struct dev_buf *streams, const struct deepseek4_hc *hc,
                    const struct dev_mat *weight, bool head)
 {
     const struct deepseek4_shape *s = g->s;
-    struct dev_buf *flat = g->y->buf[S_FLAT], *mix = rows_of(g, VIEW_MIX, g->y->buf[S_MIX]);
-    struct dev_buf *x = rows_of(g, VIEW_XN, g->y->buf[S_XN]);
-    struct linear_input in = {.rows = flat};
-    norm(g, streams, flat, NULL, 1, s->n * s->D);
-    linear(g->st, &in, &hc->fn, mix, g->T);
-    g->op->hc_gates(g->st, &(struct hc_gates_args){.mix = mix,
-                                                   .base = hc->base,
-                                                   .scale = hc->scale,
-                                                   .streams = s->n,
-                                                   .iterations = s->iterations,
-                                                   .eps = s->hc_eps,
-                                                   .head = head,
-                                                   .n = g->T});
-    g->op->hc_reduce(g->st, &(struct hc_reduce_args){.x = streams, .gates = mix, .out = x, .streams = s->n, .n = g->T});
-    norm(g, x, x, weight, 1, s->D);
-}
-
-static struct dev_buf *streams_of(const struct stage *g)
-{
-    return rows_of(g, VIEW_STREAMS, g->step->carry[0]);
+    g->op->hc_mix(g->st, &(struct hc_mix_args){.y = y,
+                                               .x = streams,
+                                               .mix = g->y->buf[S_MIX],
+                                               .out = g->y->buf[S_XN],
+                                               .fn = hc->fn.mat,
+                                               .base = hc->base,
+                                               .scale = hc->scale,
+                                               .weight = weight,
+                                               .streams = s->n,
+                                               .iterations = s->iterations,
+                                               .eps = s->eps,
+                                               .hc_eps = s->hc_eps,
+                                               .head = head,
+                                               .n = g->T});
 }
 
 /* streams <- post * S_Y + comb . streams */
 static void hc_post(const struct stage *g)
 {
-    g->op->hc_expand(g->st, &(struct hc_expand_args){.y = rows_of(g, VIEW_Y, g->y->buf[S_Y]),
-                                                     .gates = rows_of(g, VIEW_MIX, g->y->buf[S_MIX]),
-                                                     .x = streams_of(g),
-                                                     .streams = g->s->n,
-                                                     .n = g->T});
-}
-
-/* Before attention, and between it and the experts, as stages by parts. */
-static void hc_pre_attn(const struct stage *g)
-{
-    hc_pre(g, streams_of(g), &g->w->hc_attn, g->w->attn_norm, false);
-}
-
-static void hc_pre_ffn(const struct stage *g)
-{
-    hc_post(g);
-    hc_pre(g, streams_of(g), &g->w->hc_ffn, g->w->ffn_norm, false);
+    g->op->hc_expand(
+        g->st,
+        &(struct hc_expand_args){
+            .y = g->y->buf[S_Y], .gates = g->y->buf[S_MIX], .x = g->step->carry[0], .streams = g->s->n, .n = g->T});
 }
 
 /* ---------------------------------------------------------------- attention, spec 3.3 - 3.8 */
@@ -288,12 +269,12 @@ void deepseek4_layer_run(const void *model, struct step *step, int l)
     g.op->set_rows(g.st, &step->rows);
     block_step_segments(step, l, step->rows.n_segments, NULL);
 
-    by_parts(&g, DEEPSEEK4_STREAMS, hc_pre_attn);
+    hc_mix(&g, NULL, step->carry[0], &g.w->hc_attn, g.w->attn_norm, false);
     tap_at(step->taps, TAP_ATTN_IN, l, g.st, b[S_XN], g.T);
     attention(&g);
     tap_at(step->taps, TAP_ATTN_OUT, l, g.st, b[S_Y], g.T);
 
-    by_parts(&g, DEEPSEEK4_STREAMS, hc_pre_ffn);
+    hc_mix(&g, b[S_Y], step->carry[0], &g.w->hc_ffn, g.w->ffn_norm, false);
     tap_at(step->taps, TAP_FFN_IN, l, g.st, b[S_XN], g.T);
     moe(&g);
     tap_at(step->taps, TAP_FFN_OUT, l, g.st, b[S_Y], g.T);
@@ -324,11 +305,11 @@ void deepseek4_head(const void *model, struct step *step, const int *row, int n,
 {
     const struct deepseek4_model *m = model;
     struct dev_buf *const *b = ((struct block_scratch *)step->scratch)->buf;
-    for (int i = 0; i < n; i += DEEPSEEK4_STREAMS) {
-        struct stage g = stage_begin(m, step, n - i < DEEPSEEK4_STREAMS ? n - i : DEEPSEEK4_STREAMS);
+    for (int i = 0; i < n; i += DEEPSEEK4_HEADS) {
+        struct stage g = stage_begin(m, step, n - i < DEEPSEEK4_HEADS ? n - i : DEEPSEEK4_HEADS);
         g.op->set_rows(g.st, &step->rows);
         g.op->gather(g.st, &(struct gather_args){.x = step->carry[0], .out = b[S_HEAD], .row = row + i, .n = g.T});
-        hc_pre(&g, b[S_HEAD], &m->output_hc, m->output_norm, true);
+        hc_mix(&g, NULL, b[S_HEAD], &m->output_hc, m->output_norm, true);
         linear_input_renew(&g.y->input[INPUT_HEAD]);
         linear(g.st, &g.y->input[INPUT_HEAD], &m->output, block_scratch_from(g.y, VIEW_LOGITS, logits, i), g.T);
     }

@@ -94,19 +94,17 @@ void deepseek4_cost(const void *model, const struct canonical *c, int from, int 
 /* ---------------------------------------------------------------- scratch: rows of one layer call, T = most rows
  *
  * The widest rows are needed for a part of the step at a time: those of queries for P = at most DEEPSEEK4_PART rows,
- * normed streams for N = at most DEEPSEEK4_STREAMS, since streams are read several times and a third-level cache should
- * hold them meanwhile. Experts gain from many rows and get all of them. */
+ * streams of the head for N = at most DEEPSEEK4_HEADS. Experts gain from many rows and get all of them. */
 
-enum { DEEPSEEK4_PART = 256, DEEPSEEK4_STREAMS = 64 };
+enum { DEEPSEEK4_PART = 256, DEEPSEEK4_HEADS = 64 };
 
 enum deepseek4_scratch_id {
-    S_FLAT, /* [N][1][n*D] normed streams */
-    S_MIX,  /* [T][1][2n+n^2] hyper-connection gates */
-    S_XN,   /* [T][1][D] input of a sublayer, before and after its norm */
-    S_QR,   /* [T][1][Rq] */
-    S_Q,    /* [P][H][d] queries, then attention output */
-    S_KV,   /* [T][1][d] */
-    S_RAW,  /* [T] packed kv rows */
+    S_MIX, /* [T][1][2n+n^2] hyper-connection gates */
+    S_XN,  /* [T][1][D] input of a sublayer, before and after its norm */
+    S_QR,  /* [T][1][Rq] */
+    S_Q,   /* [P][H][d] queries, then attention output */
+    S_KV,  /* [T][1][d] */
+    S_RAW, /* [T] packed kv rows */
     S_LANE_KV,
     S_LANE_GATE, /* [T][1][c*w] projections of one compressor */
     S_INDEX_Q,   /* [P][IH][ID] */
@@ -122,7 +120,7 @@ enum deepseek4_scratch_id {
 };
 
 /* Buffers of which a part is looked at: the carry's streams, and what is [T] above; logits. */
-enum deepseek4_view { VIEW_STREAMS, VIEW_MIX, VIEW_XN, VIEW_QR, VIEW_Y, VIEW_LOGITS, VIEW_COUNT };
+enum deepseek4_view { VIEW_XN, VIEW_QR, VIEW_Y, VIEW_LOGITS, VIEW_COUNT };
 
 enum { RING_RAW, RING_KV, RING_SCORE, RING_INDEX_KV, RING_INDEX_SCORE, RING_COUNT };
 enum { STORE_KV, STORE_INDEX, STORE_COUNT };

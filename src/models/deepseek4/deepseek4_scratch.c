@@ -31,9 +31,8 @@ static struct buf_desc describe(const void *model, int id, int T)
     bool indexed = false;
     for (int l = 0; l < s->L; l++) indexed |= s->layer[l].indexed;
     switch ((enum deepseek4_scratch_id)id) {
-    case S_FLAT:
     case S_HEAD:
-        return scratch_floats(smaller(T, DEEPSEEK4_STREAMS), 1, s->n * s->D);
+        return scratch_floats(smaller(T, DEEPSEEK4_HEADS), 1, s->n * s->D);
     case S_MIX:
         return scratch_floats(T, 1, 2 * s->n + s->n * s->n);
     case S_XN:
@@ -131,6 +130,7 @@ bool deepseek4_work(const void *model, int l, int n_rows, int n_segments, int ct
                             .top_k = y->indexed ? s->IK : 0,
                             .index_heads = s->IH,
                             .index_width = s->ID,
+                            .streams = s->n,
                             .moe = moe};
     return true;
 }
