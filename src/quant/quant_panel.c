@@ -9,13 +9,15 @@ static inline uint8_t *put(const uint8_t *const *x, size_t at, int n, uint8_t *t
     return to;
 }
 
-/* As put, of four quads of the most rows: those of a quad are 24 bytes. */
+/* Four quads of each of the most rows: those of a quad are 24 bytes. Loops are unrolled, or vectors would lie in
+ * memory. */
 typedef uint32_t v4u __attribute__((vector_size(16)));
-static inline uint8_t *put_four(const uint8_t *const *x, size_t at, uint8_t *to)
+#define PANEL_INLINE static inline __attribute__((always_inline))
+PANEL_INLINE uint8_t *put_vectors(const v4u v[6], uint8_t *to)
 {
     _Static_assert(QUANT_PANEL_MOST == 6, "three pairs of rows");
-    v4u v[6], low[3], high[3];
-    for (int c = 0; c < 6; c++) memcpy(&v[c], x[c] + at, sizeof v[c]);
+    v4u low[3], high[3];
+#pragma GCC unroll 3
     for (int i = 0; i < 3; i++) { /* pairs of quads 0 and 1, of 2 and 3 */
         low[i] = __builtin_shufflevector(v[2 * i], v[2 * i + 1], 0, 4, 1, 5);
         high[i] = __builtin_shufflevector(v[2 * i], v[2 * i + 1], 2, 6, 3, 7);
@@ -25,8 +27,18 @@ static inline uint8_t *put_four(const uint8_t *const *x, size_t at, uint8_t *to)
         __builtin_shufflevector(low[1], low[2], 2, 3, 6, 7),   __builtin_shufflevector(high[0], high[1], 0, 1, 4, 5),
         __builtin_shufflevector(high[2], high[0], 0, 1, 6, 7), __builtin_shufflevector(high[1], high[2], 2, 3, 6, 7),
     };
-    memcpy(to, out, sizeof out);
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; i++) memcpy(to + 16 * i, &out[i], sizeof out[i]);
     return to + sizeof out;
+}
+
+/* As put, of four quads of the most rows. */
+PANEL_INLINE uint8_t *put_four(const uint8_t *const *x, size_t at, uint8_t *to)
+{
+    v4u v[6];
+#pragma GCC unroll 6
+    for (int c = 0; c < 6; c++) memcpy(&v[c], x[c] + at, sizeof v[c]);
+    return put_vectors(v, to);
 }
 
 /* Bytes of n rows, as quads. */
@@ -128,24 +140,33 @@ static inline uint8_t *put_high_8(const uint8_t *const *x, size_t at, int n, uin
 
 /* Bytes of two vectors in turn; low: of their first halves. */
 typedef uint8_t v16b __attribute__((vector_size(16)));
-static inline v16b zip_bytes(v16b a, v16b b, bool low)
+PANEL_INLINE v16b zip_bytes(v16b a, v16b b, bool low)
 {
     return low ? __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
                : __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-/* 32 codes of n rows as quads of every eighth value. */
-static inline uint8_t *put_eighths(const uint8_t *const *x, size_t at, int n, uint8_t *to)
+/* 32 codes of a row as eight quads of every eighth value. */
+PANEL_INLINE void eighths(const uint8_t *x, v4u *low, v4u *high)
 {
-    for (int c = 0; c < n; c++) {
-        v16b a, b;
-        memcpy(&a, x[c] + at, sizeof a); /* eighths 0 and 1, 2 and 3 */
-        memcpy(&b, x[c] + at + sizeof a, sizeof b);
-        const v16b even = zip_bytes(a, b, true), odd = zip_bytes(a, b, false); /* of 0 and 2, of 1 and 3 */
-        const v16b quad[2] = {zip_bytes(even, odd, true), zip_bytes(even, odd, false)};
-        for (int j = 0; j < 8; j++) memcpy(to + 4 * (j * n + c), (const uint8_t *)quad + 4 * j, 4);
-    }
-    return to + 32 * n;
+    v16b a, b;
+    memcpy(&a, x, sizeof a); /* eighths 0 and 1, 2 and 3 */
+    memcpy(&b, x + sizeof a, sizeof b);
+    const v16b even = zip_bytes(a, b, true), odd = zip_bytes(a, b, false); /* of 0 and 2, of 1 and 3 */
+    *low = (v4u)zip_bytes(even, odd, true);
+    *high = (v4u)zip_bytes(even, odd, false);
+}
+
+/* The same of n rows. */
+PANEL_INLINE uint8_t *put_eighths(const uint8_t *const *x, size_t at, int n, uint8_t *to)
+{
+    v4u quad[2][QUANT_PANEL_MOST];
+#pragma GCC unroll 6
+    for (int c = 0; c < n; c++) eighths(x[c] + at, &quad[0][c], &quad[1][c]);
+    if (n == QUANT_PANEL_MOST) return put_vectors(quad[1], put_vectors(quad[0], to));
+    for (int j = 0; j < 8; j++)
+        for (int c = 0; c < n; c++, to += 4) memcpy(to, (const uint8_t *)&quad[j / 4][c] + 4 * (j % 4), 4);
+    return to;
 }
 
 /* Rows of four bytes as columns. */
