@@ -334,6 +334,26 @@ static void places_above(void **state)
             }
 }
 
+/* Past the caches or not, on borders or beside them, with a whole last part or a shorter one. */
+static void rows_are_put(void **state)
+{
+    enum { ROWS = 5, PARTS = 3, STRIDE = 208 };
+    static float x[PARTS * ROWS * CPU_PART];
+    static _Alignas(64) float y[ROWS * STRIDE + 16];
+    fill(x, PARTS * ROWS * CPU_PART, 1);
+    for (int s = 0; s < n_sets; s++)
+        for (int i = 0; i < 8; i++) {
+            const int last = i & 1 ? 37 : CPU_PART, from = i & 2 ? 3 : 0, n = (PARTS - 1) * CPU_PART + last;
+            for (int j = 0; j < ROWS * STRIDE + 16; j++) y[j] = -1;
+            sets[s]->put_rows(ROWS, PARTS, last, x, i & 4, y + from, STRIDE);
+            for (int r = 0; r < ROWS; r++)
+                for (int v = 0; v < STRIDE; v++) {
+                    const float want = v < n ? x[(v / CPU_PART * ROWS + r) * CPU_PART + v % CPU_PART] : -1;
+                    assert_true(y[from + r * STRIDE + v] == want);
+                }
+        }
+}
+
 static void hadamard_is_orthogonal(void **state)
 {
     for (int s = 0; s < n_sets; s++)
@@ -451,6 +471,7 @@ int main(void)
         cmocka_unit_test(index_scores),
         cmocka_unit_test(places_above),
         cmocka_unit_test(hadamard_is_orthogonal),
+        cmocka_unit_test(rows_are_put),
         cmocka_unit_test(same_on_every_processor),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

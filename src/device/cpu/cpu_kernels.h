@@ -5,6 +5,7 @@
 #include "device/device.h"
 
 enum { CPU_TILE = 64 };        /* rows of a tile of "stripes" */
+enum { CPU_PART = 64 };        /* values of a part of put_rows */
 enum { CPU_MAX_STREAMS = 64 }; /* hyper-connection streams that hc_expand can take */
 
 /* Visible rows of a query in tiles; rows are decoded and padded with zeros to width (a multiple of 16), or, for
@@ -49,6 +50,8 @@ struct cpu_kernels {
     /* mid = (silu(min(g, clamp)) * clamp(u)) * weight; clamp: INFINITY = none */
     void (*swiglu)(int n, const float *g, const float *u, float clamp, float weight, float *mid);
     void (*add)(int n, const float *x, float *y); /* y += x */
+    /* y[r*y_stride + p*CPU_PART + i] = x[(p*rows + r)*CPU_PART + i], of the last part n values. past: the caches. */
+    void (*put_rows)(int rows, int parts, int n, const float *x, bool past, float *y, size_t y_stride);
     void (*weighted_sum)(int n_rows, const float *weight, const float *x, int width, float *out);
     void (*hc_expand)(int streams, const float *post, const float *comb, const float *y, float *x, int width);
     /* One compressed row before its norm: softmax over rows per channel. */

@@ -30,6 +30,24 @@ V8_INLINE void v8_store(float *p, v8f a)
     *(v8f_mem *)p = a;
 }
 
+/* Past the caches, to a border of 32 bytes; and what makes such stores visible to other threads. Without AVX2 as
+ * v8_store. */
+V8_INLINE void v8_store_past(float *p, v8f a)
+{
+#ifdef __AVX2__
+    _mm256_stream_ps(p, (__m256)a);
+#else
+    v8_store(p, a);
+#endif
+}
+
+V8_INLINE void v8_past_end(void)
+{
+#ifdef __AVX2__
+    _mm_sfence();
+#endif
+}
+
 /* The first n (1..8) values; the other lanes are zero. */
 V8_INLINE v8f v8_load_n(const float *p, int n)
 {

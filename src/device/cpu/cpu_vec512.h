@@ -37,6 +37,11 @@ V8_INLINE void v16_store(float *p, __m512 a)
     _mm512_storeu_ps(p, a);
 }
 
+V8_INLINE void v16_store_past(float *p, __m512 a)
+{
+    _mm512_stream_ps(p, a);
+}
+
 /* The first n (1..16) values; the other lanes are zero. */
 V8_INLINE __m512 v16_load_n(const float *p, int n)
 {
