@@ -77,24 +77,34 @@ static void walk_start(struct walk *v, const struct cpu_slabs *w)
     for (int i = 0; i < w->n; i++) row_pointers(&w->rows[i], v->row[i]);
 }
 
-/* The weights that an unpacking reads: of every row the same number of lines, because nobody can foresee branches that
- * depend on where it lies. They are counted from the last byte of its piece, so that a line that pieces share is asked
- * for once, but for a first piece, which begins in the middle of one. */
+/* The lines of weights that an unpacking reads and the one before it did not: of every row as many, because nobody can
+ * foresee branches that depend on where it lies. */
 struct wanted {
     const uint8_t *const *row;
-    size_t last;
+    size_t first;
     int rows, lines;
+    bool near; /* into the first-level cache */
 };
+
+/* Most bytes of a slab's weights that a first-level cache has room for beside the slab that is multiplied meanwhile. */
+enum { NEAR_MOST = 8 << 10 };
+
+/* Lines that the first bytes of a row can touch. */
+static size_t lines_of(size_t bytes)
+{
+    return bytes ? (bytes + 62) / 64 + 1 : 0;
+}
 
 static struct wanted wanted_by(const struct walk *v, int fill)
 {
     if (fill >= v->fills) return (struct wanted){0};
-    const size_t bytes = (size_t)v->each * v->block_bytes;
-    const int piece = fill / v->w->n;
+    const size_t piece = (size_t)(fill / v->w->n), bytes = (size_t)v->each * v->block_bytes;
+    const size_t first = lines_of(piece * bytes);
     return (struct wanted){.row = v->row[fill % v->w->n],
-                           .last = (size_t)(piece + 1) * bytes - 1,
+                           .first = 64 * first,
                            .rows = v->w->rows[fill % v->w->n].n,
-                           .lines = (int)((bytes + 63) / 64) + (piece == 0)};
+                           .lines = (int)(lines_of((piece + 1) * bytes) - first),
+                           .near = QUANT_SLAB * bytes <= NEAR_MOST};
 }
 
 /* Asks for n rows from row r on. */
@@ -102,7 +112,13 @@ static void ask(const struct wanted *a, int r, int n)
 {
     __asm__ volatile(""); /* compilers take a function that only asks for one without effect */
     for (const int end = (int)min_i64(r + n, a->rows); r < end; r++)
-        for (int i = 0; i < a->lines; i++) __builtin_prefetch(a->row[r] + a->last - 64 * (size_t)i, 0, 2);
+        for (int i = 0; i < a->lines; i++) {
+            const uint8_t *const p = a->row[r] + a->first + 64 * (size_t)i;
+            if (a->near)
+                __builtin_prefetch(p, 0, 3);
+            else
+                __builtin_prefetch(p, 0, 2);
+        }
 }
 
 /* Activation rows times pieces between asking for weights and unpacking them. */
