@@ -12,5 +12,9 @@
 #define BOOK_IQ2(code, i)    ((code) >> 2 * (i)&2 ? 43 : (code) >> 2 * (i)&1 ? 25 : 8)
 #define BOOK_IQ2_ENTRY(code) BOOK_BYTES8(BOOK_IQ2, uint64_t, code),
 #define BOOK_CODE(code)      code,
+/* Bytes of packed entries: the lower one, those from bit 6 and from bit 8 on. */
+#define BOOK_LOW(code)    (code) & 255,
+#define BOOK_FROM_6(code) (code) >> 6 & 255,
+#define BOOK_FROM_8(code) (code) >> 8 & 255,
 
 #endif

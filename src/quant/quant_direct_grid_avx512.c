@@ -65,7 +65,7 @@ INLINE struct pair pair_iq2_xs(const struct book *k, const uint8_t *first, const
     const __m512i top = _mm512_permutex2var_epi8(a, every_second(1), b);
     const struct high h = {{_mm512_test_epi8_mask(top, _mm512_set1_epi8(1))}};
     return (struct pair){
-        .code = {look_up(QT_IQ2_XS, k->plane[0], low, &h), look_up(QT_IQ2_XS, k->plane[1], low, &h)},
+        .code = {look_up(QT_IQ2_XS, false, k->plane[0], low, &h), look_up(QT_IQ2_XS, false, k->plane[1], low, &h)},
         .sign = _mm512_gf2p8affine_epi64_epi8(top, _mm512_set1_epi64(0x02040810204080fe), 0),
         .scale = odd_scales512(first + IQ2_XS_SCALES, second + IQ2_XS_SCALES),
     };
@@ -79,7 +79,7 @@ INLINE struct pair pair_iq2_s(const struct book *k, const uint8_t *first, const 
     const struct high h = {
         {_mm512_test_epi8_mask(bits, _mm512_set1_epi8(1)), _mm512_test_epi8_mask(bits, _mm512_set1_epi8(2))}};
     return (struct pair){
-        .code = {look_up(QT_IQ2_S, k->plane[0], low, &h), look_up(QT_IQ2_S, k->plane[1], low, &h)},
+        .code = {look_up(QT_IQ2_S, false, k->plane[0], low, &h), look_up(QT_IQ2_S, false, k->plane[1], low, &h)},
         .sign = both256(first + IQ2_S_SIGNS, second + IQ2_S_SIGNS),
         .scale = odd_scales512(first + IQ2_S_SCALES, second + IQ2_S_SCALES),
     };
@@ -164,7 +164,7 @@ INLINE __m512i block_iq3(enum qtype t, const struct book *k, const uint8_t *b, c
     struct high h = {{0}};
     __m512i code[2], s = _mm512_setzero_si512();
     if (t == QT_IQ3_S) memcpy(&h.bit[0], b + IQ3_S_HIGH, 8);
-    UNROLL for (int i = 0; i < 2; i++) code[i] = look_up(t, k->plane[i], low, &h);
+    UNROLL for (int i = 0; i < 2; i++) code[i] = look_up(t, false, k->plane[i], low, &h);
     UNROLL for (int p = 0; p < 4; p++)
     {
         const __m512i bit = _mm512_set1_epi16((short)(1 << p | 0x1000 << p)), q = load512(plane + 64 * p);
@@ -367,8 +367,7 @@ INLINE void piece(enum qtype t, enum asking ask, const struct book *book, int k,
 INLINE void tile(enum qtype t, enum asking ask, int k, const void *w, size_t w_stride, int n_rows, const void *x,
                  size_t x_stride, int n_cols, float *out, size_t out_stride)
 {
-    struct book book;
-    if (!is_iq1(t)) book_fill(t, &book);
+    const struct book book = book_of(t);
     for (int c = 0; c < n_cols; c++)
         for (int first = 0; first < k / 256; first += BLOCKS * PIECE) {
             const int n = k / 256 - first < BLOCKS * PIECE ? k / 256 - first : BLOCKS * PIECE;

@@ -5,12 +5,9 @@
 #include "quant/quant_avx512.h"
 #include "quant/quant_k_avx2.h"
 
-enum { MOST_ENTRIES = 1024 };
-
-/* A code book by planes: byte 0, 1 of the packed codes; of IQ3 the six bits of values 0 and 1, of values 2 and 3, with
- * what happens to follow above. */
+/* A code book by planes. */
 struct book {
-    _Alignas(64) uint8_t plane[2][MOST_ENTRIES];
+    const uint8_t *plane[2];
 };
 
 INLINE int entries(enum qtype t)
@@ -23,17 +20,12 @@ INLINE bool is_iq3(enum qtype t)
     return t == QT_IQ3_XXS || t == QT_IQ3_S;
 }
 
-INLINE void book_fill(enum qtype t, struct book *k)
+INLINE struct book book_of(enum qtype t)
 {
-    const uint16_t *const codes = t == QT_IQ2_XS    ? iq2xs_codes
-                                  : t == QT_IQ2_S   ? iq2s_codes
-                                  : t == QT_IQ3_XXS ? iq3xxs_codes
-                                                    : iq3s_codes;
-    for (int i = 0; i < entries(t); i += 32) {
-        const __m512i v = load512(codes + i);
-        store256(k->plane[0] + i, _mm512_cvtepi16_epi8(v));
-        store256(k->plane[1] + i, _mm512_cvtepi16_epi8(_mm512_srli_epi16(v, is_iq3(t) ? 6 : 8)));
-    }
+    if (t == QT_IQ2_XS) return (struct book){{iq2xs_planes[0], iq2xs_planes[1]}};
+    if (t == QT_IQ2_S) return (struct book){{iq2s_planes[0], iq2s_planes[1]}};
+    if (t == QT_IQ3_XXS) return (struct book){{iq3xxs_planes[0], iq3xxs_planes[1]}};
+    return (struct book){{iq3s_planes[0], iq3s_planes[1]}};
 }
 
 /* Bits 8 and 9 of 64 indices. */
@@ -41,26 +33,30 @@ struct high {
     __mmask64 bit[2];
 };
 
-/* Look-ups of single registers: those of two are three operations. */
-INLINE __m512i look_up256(const uint8_t *plane, __m512i index)
+/* two: looks_up_two */
+INLINE __m512i look_up256(bool two, const uint8_t *plane, __m512i index)
 {
-    const __mmask64 six = _mm512_movepi8_mask(_mm512_slli_epi16(index, 1)), seven = _mm512_movepi8_mask(index);
-    const __m512i low = _mm512_permutexvar_epi8(index, load512(plane));
-    const __m512i high = _mm512_permutexvar_epi8(index, load512(plane + 128));
-    return _mm512_mask_mov_epi8(_mm512_mask_permutexvar_epi8(low, six, index, load512(plane + 64)), seven,
-                                _mm512_mask_permutexvar_epi8(high, six, index, load512(plane + 192)));
+    const __m512i v0 = load512(plane), v1 = load512(plane + 64), v2 = load512(plane + 128), v3 = load512(plane + 192);
+    const __mmask64 seven = _mm512_movepi8_mask(index);
+    if (two)
+        return _mm512_mask_blend_epi8(seven, _mm512_permutex2var_epi8(v0, index, v1),
+                                      _mm512_permutex2var_epi8(v2, index, v3));
+    const __mmask64 six = _mm512_movepi8_mask(_mm512_slli_epi16(index, 1));
+    const __m512i low = _mm512_permutexvar_epi8(index, v0), high = _mm512_permutexvar_epi8(index, v2);
+    return _mm512_mask_mov_epi8(_mm512_mask_permutexvar_epi8(low, six, index, v1), seven,
+                                _mm512_mask_permutexvar_epi8(high, six, index, v3));
 }
 
-INLINE __m512i look_up512(const uint8_t *plane, __m512i index, const struct high *h)
+INLINE __m512i look_up512(bool two, const uint8_t *plane, __m512i index, const struct high *h)
 {
-    return _mm512_mask_blend_epi8(h->bit[0], look_up256(plane, index), look_up256(plane + 256, index));
+    return _mm512_mask_blend_epi8(h->bit[0], look_up256(two, plane, index), look_up256(two, plane + 256, index));
 }
 
-INLINE __m512i look_up(enum qtype t, const uint8_t *plane, __m512i index, const struct high *h)
+INLINE __m512i look_up(enum qtype t, bool two, const uint8_t *plane, __m512i index, const struct high *h)
 {
-    if (entries(t) == 256) return look_up256(plane, index);
-    if (entries(t) == 512) return look_up512(plane, index, h);
-    return _mm512_mask_blend_epi8(h->bit[1], look_up512(plane, index, h), look_up512(plane + 512, index, h));
+    if (entries(t) == 256) return look_up256(two, plane, index);
+    if (entries(t) == 512) return look_up512(two, plane, index, h);
+    return _mm512_mask_blend_epi8(h->bit[1], look_up512(two, plane, index, h), look_up512(two, plane + 512, index, h));
 }
 
 #endif

@@ -82,4 +82,4 @@
 // clang-format on
 
 const uint64_t iq2s_grid[1024] = {BOOK(BOOK_IQ2_ENTRY)};
-const uint16_t iq2s_codes[1024] = {BOOK(BOOK_CODE)};
+const _Alignas(64) uint8_t iq2s_planes[2][1024] = {{BOOK(BOOK_LOW)}, {BOOK(BOOK_FROM_8)}};

@@ -45,4 +45,4 @@
 // clang-format on
 
 const uint64_t iq2xs_grid[512] = {BOOK(BOOK_IQ2_ENTRY)};
-const uint16_t iq2xs_codes[512] = {BOOK(BOOK_CODE)};
+const _Alignas(64) uint8_t iq2xs_planes[2][512] = {{BOOK(BOOK_LOW)}, {BOOK(BOOK_FROM_8)}};

@@ -44,4 +44,4 @@
 #define ENTRY(code)   BOOK_BYTES4(BYTE, uint32_t, code),
 
 const uint32_t iq3s_grid[512] = {BOOK(ENTRY)};
-const uint16_t iq3s_codes[512] = {BOOK(BOOK_CODE)};
+const _Alignas(64) uint8_t iq3s_planes[2][512] = {{BOOK(BOOK_LOW)}, {BOOK(BOOK_FROM_6)}};

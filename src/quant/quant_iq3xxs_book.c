@@ -29,4 +29,4 @@
 #define ENTRY(code)    BOOK_BYTES4(BYTE, uint32_t, code),
 
 const uint32_t iq3xxs_grid[256] = {BOOK(ENTRY)};
-const uint16_t iq3xxs_codes[256] = {BOOK(BOOK_CODE)};
+const _Alignas(64) uint8_t iq3xxs_planes[2][256] = {{BOOK(BOOK_LOW)}, {BOOK(BOOK_FROM_6)}};

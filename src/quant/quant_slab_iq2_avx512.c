@@ -6,10 +6,11 @@
  * two, as two of one register: 16 for indices (IQ2_S 32), 8 for values, 4 to transpose (IQ2_S 5, and 5 to arrange
  * bytes): 28 and 50, 900 and 1,600 for 256 values of 64 rows. Measured from the second-level cache, in alternation,
  * medians of 201, one of two cores of an Intel Xeon (Ice Lake, virtual): IQ2_XS 1,760 to 1,790 cycles, IQ2_S 2,360 to
- * 2,410 (with look-ups in two registers 1,830 to 1,860, 2,510 to 2,540). Before that,
- * one core of an Intel Xeon (Emerald Rapids), 256 values of 32 rows from the second-level cache, in alternation: IQ2_XS
- * 299 ns, IQ2_S 446, row by row with single loads from the code books 715 and 703; in a slower second round 503, 526,
- * 1,025 and 932. */
+ * 2,410 (with look-ups in two registers 1,830 to 1,860, 2,510 to 2,540). One of two cores of an AMD EPYC (Zen 5,
+ * virtual), medians of 15: 1,020 to 1,060 and 1,250 (with planes that each call made and look-ups in single registers
+ * 1,300 and 1,570, with these alone 1,230 and 1,420). Before that, one core of an Intel Xeon (Emerald Rapids), 256
+ * values of 32 rows from the second-level cache, in alternation: IQ2_XS 299 ns, IQ2_S 446, row by row with single loads
+ * from the code books 715 and 703; in a slower second round 503, 526, 1,025 and 932. */
 #ifdef __AVX512VNNI__
 #include "quant/quant_grid_book_avx512.h"
 #include "quant/quant_iq2_values_avx512.h"
@@ -41,29 +42,31 @@ INLINE void put_sixteen(__m512i code, __m512i sign, uint8_t to[4][64])
     UNROLL for (int j = 0; j < 4; j++) store512(to[j], iq2_values(code, sign, j));
 }
 
-INLINE void put_eights(enum qtype t, const struct book *k, const struct eights *v, uint8_t code[8][64])
+INLINE void put_eights(enum qtype t, bool two, const struct book *k, const struct eights *v, uint8_t code[8][64])
 {
     const __m512i half = _mm512_set1_epi16(0xff), s = v->sign;
-    const __m512i low = look_up(t, k->plane[0], v->index, &v->high), high = look_up(t, k->plane[1], v->index, &v->high);
+    const __m512i low = look_up(t, two, k->plane[0], v->index, &v->high),
+                  high = look_up(t, two, k->plane[1], v->index, &v->high);
     put_sixteen(even_bytes(low, high), choose512(half, s, _mm512_slli_epi16(s, 4)), code);
     put_sixteen(odd_bytes(low, high), choose512(half, _mm512_srli_epi16(s, 8), _mm512_srli_epi16(s, 4)), code + 4);
 }
 
-INLINE void fill_iq2_xs(const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
+INLINE void fill_iq2_xs(bool two, const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at,
+                        struct part256 *s)
 {
     UNROLL for (int h = 0; h < 4; h++)
     {
-        __m512i two[4]; /* words of sixteen values */
-        quads_of_rows(row, at + IQ2_XS_CODES + 16 * (size_t)h, two);
+        __m512i words[4]; /* words of sixteen values */
+        quads_of_rows(row, at + IQ2_XS_CODES + 16 * (size_t)h, words);
         UNROLL for (int i = 0; i < 4; i += 2)
         {
-            const __m512i top = odd_bytes(two[i], two[i + 1]);
+            const __m512i top = odd_bytes(words[i], words[i + 1]);
             const struct eights v = {
-                .index = even_bytes(two[i], two[i + 1]),
+                .index = even_bytes(words[i], words[i + 1]),
                 .high = {{_mm512_movepi8_mask(_mm512_slli_epi16(top, 7))}},
                 .sign = _mm512_gf2p8affine_epi64_epi8(top, _mm512_set1_epi64(IQ2_SIGNS_UPPER), 0),
             };
-            put_eights(QT_IQ2_XS, k, &v, s->code + 16 * h + 4 * i);
+            put_eights(QT_IQ2_XS, two, k, &v, s->code + 16 * h + 4 * i);
         }
     }
     __m512i last[4];
@@ -72,7 +75,8 @@ INLINE void fill_iq2_xs(const struct book *k, const uint8_t *const row[SLAB_ROWS
     _mm512_store_ps(s->d, f16_first(row, at));
 }
 
-INLINE void fill_iq2_s(const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
+INLINE void fill_iq2_s(bool two, const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at,
+                       struct part256 *s)
 {
     const __m512i middle_last =
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15));
@@ -93,26 +97,42 @@ INLINE void fill_iq2_s(const struct book *k, const uint8_t *const row[SLAB_ROWS]
                 .high = {{_mm512_movepi8_mask(_mm512_slli_epi16(top, 1)), _mm512_movepi8_mask(top)}},
                 .sign = _mm512_shuffle_epi8(signs, middle_last),
             };
-            put_eights(QT_IQ2_S, k, &v, s->code + 32 * h + 8 * i);
+            put_eights(QT_IQ2_S, two, k, &v, s->code + 32 * h + 8 * i);
         }
     }
     UNROLL for (int i = 0; i < 2; i++) put_nibble_scales(QT_IQ2_S, last[2 + i], s, 8 * i);
     _mm512_store_ps(s->d, f16_first(row, at));
 }
 
-INLINE void fill_part(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
+INLINE void fill_part(enum qtype t, bool two, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at,
+                      struct part256 *s)
 {
     if (t == QT_IQ2_XS)
-        fill_iq2_xs(book, row, at, s);
+        fill_iq2_xs(two, book, row, at, s);
     else
-        fill_iq2_s(book, row, at, s);
+        fill_iq2_s(two, book, row, at, s);
+}
+
+/* Parts by look-ups of two registers, of single ones. */
+INLINE void part_by_two(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at,
+                        struct part256 *s)
+{
+    fill_part(t, true, book, row, at, s);
+}
+
+INLINE void part_by_one(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at,
+                        struct part256 *s)
+{
+    fill_part(t, false, book, row, at, s);
 }
 
 INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
 {
-    struct book book;
-    book_fill(t, &book);
-    fill256(fill_part, t, &book, row, first, n_blocks, slab);
+    const struct book book = book_of(t);
+    if (looks_up_two())
+        fill256(part_by_two, t, &book, row, first, n_blocks, slab);
+    else
+        fill256(part_by_one, t, &book, row, first, n_blocks, slab);
 }
 
 SLAB256(iq2_xs, QT_IQ2_XS, quant_pack_iq2_16_fourths, 16)
