@@ -9,7 +9,11 @@
  * core of an Intel Xeon (Emerald Rapids), 256 values of 32 rows from the second-level cache, in alternation, two rounds
  * each, and the codes of one row after the other: Q3_K 124 and 160 ns (458, 560), Q4_K 174 and 178 (336, 419), Q5_K 190
  * and 207 (412, 561), Q6_K 268 and 269 (386, 484), TQ1_0 211 and 211 (953, 980), TQ2_0 109 and 110 (271, 317). One of
- * two cores of an Intel Xeon (Ice Lake, virtual), cycles for 64 rows: Q3_K 1,080, Q4_K 940, Q5_K 1,120, Q6_K 1,550. */
+ * two cores of an Intel Xeon (Ice Lake, virtual), cycles for 64 rows: Q3_K 1,080, Q4_K 940, Q5_K 1,120, Q6_K 1,550.
+ * One of two cores of an AMD EPYC (Zen 5, virtual), medians of 15, before rows were read between the stores of those
+ * before them in brackets: Q3_K 630 to 680 (750), Q4_K 520 (540), Q5_K 660 (670), Q6_K 900 (970 to 1,000); between
+ * products with 48 columns 880 to 930 (1,000 to 1,070), 730 (770), 1,030 (1,110), 1,270 (1,440). There, 320 stores of
+ * 512 bits take a cycle each, and half of the loads two, as they cross lines: of Q6_K 400 cycles. */
 #ifdef __AVX512VNNI__
 #include "quant/quant_slab256_avx512.h"
 #include "quant/quant_slab_rows_avx512.h"
@@ -27,11 +31,17 @@ INLINE __m512i below(int n, __m512i a, __m512i b)
 
 /* ---- Q4_K, Q5_K */
 
+/* Indices of byte i of every lane, for its second byte. */
+INLINE __m512i upper_byte(int i)
+{
+    const __m128i lanes = _mm_setr_epi32(0, 0x0400, 0x0800, 0x0c00);
+    return _mm512_broadcast_i32x4(_mm_add_epi32(_mm_set1_epi32((int)0x80800080u | i << 8), lanes));
+}
+
 /* Four bytes per row: scales or minimums of four sub-blocks. Scales of 16 bits: the upper ones of a sum take none. */
 INLINE void put_four_scales(__m512i v, int32_t scale[4][SLAB_ROWS])
 {
-    const __m512i lower = _mm512_set1_epi32(0xffff);
-    UNROLL for (unsigned i = 0; i < 4; i++) store512(scale[i], _mm512_and_si512(byte_of_lanes(v, i), lower));
+    UNROLL for (int i = 0; i < 4; i++) store512(scale[i], _mm512_srai_epi16(_mm512_shuffle_epi8(v, upper_byte(i)), 8));
 }
 
 INLINE void put_four_mins(__m512i v, int16_t min[2][2 * SLAB_ROWS])
@@ -40,11 +50,9 @@ INLINE void put_four_mins(__m512i v, int16_t min[2][2 * SLAB_ROWS])
 }
 
 /* From d, dmin and the twelve bytes of scales and minimums of six bits. */
-INLINE void fill_head(const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
+INLINE void put_head(const __m512i v[4], struct part256 *s)
 {
     const __m512i six = _mm512_set1_epi8(0x3f), four = _mm512_set1_epi8(0x0f), two = _mm512_set1_epi8(0x30);
-    __m512i v[4];
-    quads_of_rows(row, at, v);
     const __m512i a = v[1], b = v[2], c = v[3];
     const __m512i scale_high = _mm512_and_si512(_mm512_srli_epi32(a, 2), two);
     const __m512i min_high = _mm512_and_si512(_mm512_srli_epi32(b, 2), two);
@@ -56,58 +64,86 @@ INLINE void fill_head(const uint8_t *const row[SLAB_ROWS], size_t at, struct par
     _mm512_store_ps(s->dmin, f16_of_upper(v[0]));
 }
 
-INLINE void fill_q4_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
+/* Codes of lower and of upper nibbles; of Q5_K bits 2 * group and 2 * group + 1 of `high` are their fifth ones. */
+INLINE void put_nibbles(enum qtype t, __m512i v, __m512i high, int group, uint8_t *first, uint8_t *second)
 {
-    fill_head(row, at, s);
-    UNROLL for (int i = 0; i < 4; i++)
-    {
-        __m512i v[8];
-        octets_of_rows(row, at + Q4_K_QS + 32 * (size_t)i, v);
-        UNROLL for (int j = 0; j < 8; j++)
-        {
-            store512(s->code[16 * i + j], low_bits(v[j], 4));
-            store512(s->code[16 * i + 8 + j], low_bits(_mm512_srli_epi16(v[j], 4), 4));
-        }
+    const __m512i upper = _mm512_srli_epi16(v, 4);
+    if (t == QT_Q4_K) {
+        store512(first, low_bits(v, 4));
+        store512(second, low_bits(upper, 4));
+    } else {
+        store512(first, below(4, v, bits_moved(high, 1, 2 * group, 4)));
+        store512(second, below(4, upper, bits_moved(high, 1, 2 * group + 1, 4)));
     }
 }
 
-INLINE void fill_q5_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
+INLINE void fill_q45_k(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, struct part256 *s)
 {
-    __m512i high[8];
-    fill_head(row, at, s);
-    octets_of_rows(row, at + Q5_K_QH, high);
-    UNROLL for (int i = 0; i < 4; i++)
-    {
-        __m512i v[8];
-        octets_of_rows(row, at + Q5_K_QS + 32 * (size_t)i, v);
-        UNROLL for (int j = 0; j < 8; j++)
+    const size_t qs = t == QT_Q4_K ? Q4_K_QS : Q5_K_QS;
+    struct ahead now = rows_ahead(t, row, first, n_blocks, 0);
+    __m512i v[8], head[4], high[8] = {0};
+    octets_of_rows(now.row, now.at + qs, v);
+    if (t == QT_Q5_K) octets_of_rows(now.row, now.at + Q5_K_QH, high);
+    for (int i = 1; i <= PARTS * n_blocks; i++, s++) {
+        struct ahead next = rows_ahead(t, row, first, n_blocks, i), more = next;
+        UNROLL for (int g = 0; g < 4; g++)
         {
-            store512(s->code[16 * i + j], below(4, v[j], bits_moved(high[j], 1, 2 * i, 4)));
-            store512(s->code[16 * i + 8 + j],
-                     below(4, _mm512_srli_epi16(v[j], 4), bits_moved(high[j], 1, 2 * i + 1, 4)));
+            struct ahead *const n = g < 3 ? &now : &next;
+            UNROLL for (int j = 0; j < 8; j++)
+            {
+                put_nibbles(t, v[j], high[j], g, s->code[16 * g + j], s->code[16 * g + 8 + j]);
+                ahead_octet(n, qs + 32 * (size_t)((g + 1) % 4), j);
+                if (g == 0 && j < 4) ahead_quad(&now, 0, j);
+                if (t == QT_Q5_K && g == 3) ahead_octet(&more, Q5_K_QH, j);
+            }
+            turn_octets(n->octet, v);
+            if (g) continue;
+            turn_quads(now.quad, head);
+            put_head(head, s);
         }
+        if (t == QT_Q5_K) turn_octets(more.octet, high);
+        now = next;
     }
 }
 
 /* ---- Q6_K, Q3_K */
 
-INLINE void fill_q6_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
+INLINE void fill_q6_k(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, struct part256 *s)
 {
-    UNROLL for (int h = 0; h < 2; h++)
-    {
-        __m512i low[2][8], high[8];
-        UNROLL for (int i = 0; i < 2; i++) octets_of_rows(row, at + 64 * (size_t)h + 32 * (size_t)i, low[i]);
-        octets_of_rows(row, at + Q6_K_QH + 32 * (size_t)h, high);
-        UNROLL for (int j = 0; j < 8; j++) UNROLL for (int p = 0; p < 4; p++)
+    struct ahead now = rows_ahead(QT_Q6_K, row, first, n_blocks, 0);
+    __m512i v[8], high[8], quad[4];
+    octets_of_rows(now.row, now.at, v);
+    octets_of_rows(now.row, now.at + Q6_K_QH, high);
+    for (int i = 1; i <= PARTS * n_blocks; i++, s++) {
+        struct ahead next = rows_ahead(QT_Q6_K, row, first, n_blocks, i);
+        UNROLL for (int g = 0; g < 4; g++)
         {
-            const __m512i v = p < 2 ? low[p][j] : _mm512_srli_epi16(low[p - 2][j], 4);
-            store512(s->code[32 * h + 8 * p + j], below(4, v, bits_moved(high[j], 2, 2 * p, 4)));
+            struct ahead *const n = g < 3 ? &now : &next, more = *n;
+            uint8_t(*const code)[64] = s->code + 32 * (g / 2) + 8 * (g % 2);
+            UNROLL for (int j = 0; j < 8; j++)
+            {
+                const __m512i upper = _mm512_srli_epi16(v[j], 4);
+                store512(code[j], below(4, v[j], bits_moved(high[j], 2, 2 * (g % 2), 4)));
+                store512(code[16 + j], below(4, upper, bits_moved(high[j], 2, 2 * (g % 2) + 4, 4)));
+                ahead_octet(n, 32 * (size_t)((g + 1) % 4), j);
+                if (g % 2)
+                    ahead_octet(&more, Q6_K_QH + 32 * (size_t)((g + 1) / 2 % 2), j);
+                else if (j < 4)
+                    ahead_quad(&now, g ? Q6_K_BYTES - 16 : Q6_K_SCALES, j);
+            }
+            turn_octets(n->octet, v);
+            if (g % 2) {
+                turn_octets(more.octet, high);
+                continue;
+            }
+            turn_quads(now.quad, quad);
+            if (g)
+                _mm512_store_ps(s->d, f16_of_upper(quad[3]));
+            else
+                UNROLL for (int j = 0; j < 4; j++) put_four_scales(quad[j], s->scale + 4 * j);
         }
+        now = next;
     }
-    __m512i scale[4];
-    quads_of_rows(row, at + Q6_K_SCALES, scale);
-    UNROLL for (int i = 0; i < 4; i++) put_four_scales(scale[i], s->scale + 4 * i);
-    _mm512_store_ps(s->d, f16_last(row, at + Q6_K_BYTES));
 }
 
 /* Sixteen scales of six bits, 32 too high, in twelve bytes. */
@@ -123,21 +159,36 @@ INLINE void fill_scales_q3_k(__m512i a, __m512i b, __m512i c, int32_t scale[16][
     }
 }
 
-INLINE void fill_q3_k(const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
+INLINE void fill_q3_k(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, struct part256 *s)
 {
-    __m512i high[8], last[4];
-    octets_of_rows(row, at + Q3_K_HIGH, high);
-    UNROLL for (int h = 0; h < 2; h++)
-    {
-        __m512i v[8];
-        octets_of_rows(row, at + Q3_K_QS + 32 * (size_t)h, v);
-        UNROLL for (int j = 0; j < 8; j++) UNROLL for (unsigned p = 0; p < 4; p++)
-            store512(s->code[32 * h + 8 * (int)p + j],
-                     below(2, _mm512_srli_epi16(v[j], 2 * p), bits_moved(high[j], 1, 4 * h + (int)p, 2)));
+    struct ahead now = rows_ahead(QT_Q3_K, row, first, n_blocks, 0);
+    __m512i v[8], high[8], last[4];
+    octets_of_rows(now.row, now.at + Q3_K_QS, v);
+    octets_of_rows(now.row, now.at + Q3_K_HIGH, high);
+    for (int i = 1; i <= PARTS * n_blocks; i++, s++) {
+        struct ahead next = rows_ahead(QT_Q3_K, row, first, n_blocks, i), more = next;
+        UNROLL for (int h = 0; h < 2; h++)
+        {
+            struct ahead *const n = h ? &next : &now;
+            UNROLL for (int j = 0; j < 8; j++)
+            {
+                UNROLL for (unsigned p = 0; p < 4; p++)
+                    store512(s->code[32 * h + 8 * (int)p + j],
+                             below(2, _mm512_srli_epi16(v[j], 2 * p), bits_moved(high[j], 1, 4 * h + (int)p, 2)));
+                ahead_octet(n, Q3_K_QS + 32 * (size_t)(1 - h), j);
+                if (h)
+                    ahead_octet(&more, Q3_K_HIGH, j);
+                else if (j < 4)
+                    ahead_quad(&now, Q3_K_SCALES - 4, j);
+            }
+            turn_octets(n->octet, v);
+        }
+        turn_octets(more.octet, high);
+        turn_quads(now.quad, last);
+        fill_scales_q3_k(last[1], last[2], last[3], s->scale);
+        _mm512_store_ps(s->d, f16_last(now.row, now.at + Q3_K_BYTES));
+        now = next;
     }
-    quads_of_rows(row, at + Q3_K_SCALES - 4, last);
-    fill_scales_q3_k(last[1], last[2], last[3], s->scale);
-    _mm512_store_ps(s->d, f16_last(row, at + Q3_K_BYTES));
 }
 
 /* ---- TQ2_0, TQ1_0: no scales but d */
@@ -190,30 +241,29 @@ INLINE void fill_tq1_0(const uint8_t *const row[SLAB_ROWS], size_t at, struct pa
 INLINE void fill_part(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     (void)book;
-    switch (t) {
-    case QT_Q3_K:
-        fill_q3_k(row, at, s);
-        return;
-    case QT_Q4_K:
-        fill_q4_k(row, at, s);
-        return;
-    case QT_Q5_K:
-        fill_q5_k(row, at, s);
-        return;
-    case QT_Q6_K:
-        fill_q6_k(row, at, s);
-        return;
-    case QT_TQ1_0:
+    if (t == QT_TQ1_0)
         fill_tq1_0(row, at, s);
-        return;
-    default:
+    else
         fill_tq2_0(row, at, s);
-    }
 }
 
 INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
 {
-    fill256(fill_part, t, NULL, row, first, n_blocks, slab);
+    struct part256 *const s = (struct part256 *)(void *)slab;
+    switch (t) {
+    case QT_Q3_K:
+        fill_q3_k(row, first, n_blocks, s);
+        return;
+    case QT_Q4_K:
+    case QT_Q5_K:
+        fill_q45_k(t, row, first, n_blocks, s);
+        return;
+    case QT_Q6_K:
+        fill_q6_k(row, first, n_blocks, s);
+        return;
+    default:
+        fill256(fill_part, t, NULL, row, first, n_blocks, slab);
+    }
 }
 
 SLAB256(q4_k, QT_Q4_K, quant_pack_pairs_32, 4)
