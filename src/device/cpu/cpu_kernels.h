@@ -49,7 +49,8 @@ struct cpu_kernels {
     void (*decode)(const struct row_format *f, const uint8_t *row, float *x);
     /* mid = (silu(min(g, clamp)) * clamp(u)) * weight; clamp: INFINITY = none */
     void (*swiglu)(int n, const float *g, const float *u, float clamp, float weight, float *mid);
-    void (*add)(int n, const float *x, float *y); /* y += x */
+    void (*add)(int n, const float *x, float *y);                   /* y += x */
+    void (*sum)(int n, const float *x, const float *y, float *out); /* out = y + x; out may be either */
     /* y[r*y_stride + p*CPU_PART + i] = x[(p*rows + r)*CPU_PART + i], of the last part n values. past: the caches. */
     void (*put_rows)(int rows, int parts, int n, const float *x, bool past, float *y, size_t y_stride);
     void (*weighted_sum)(int n_rows, const float *weight, const float *x, int width, float *out);

@@ -96,6 +96,7 @@ static void moe_carve(struct carve *c, struct moe_job *j, enum quant_isa isa)
     j->place = carve_take(c, pairs * ints);
     j->shared_weight = carve_take(c, (size_t)a->n * sizeof *j->shared_weight);
     j->weight = carve_take(c, pairs * sizeof *j->weight);
+    j->begins = carve_take(c, pairs * sizeof *j->begins);
     j->mid = carve_take(c, pairs * (size_t)F * sizeof(float));
     j->shared_mid = carve_take(c, (size_t)a->n * (size_t)shared_F * sizeof(float));
     carve_inputs(c, j);
@@ -116,13 +117,18 @@ static void sort_pairs(struct moe_job *j)
     for (int i = 0; i < a->n; i++)
         for (int k = 0; k < a->k; k++) j->start[buf_ints(a->ids, i)[k] + 1]++;
     for (int e = 0; e < j->n_experts; e++) j->start[e + 1] += j->start[e];
-    for (int i = 0; i < a->n; i++)
+    for (int i = 0; i < a->n; i++) {
+        int first = j->n_pairs;
         for (int k = 0; k < a->k; k++) {
             const int p = j->start[buf_ints(a->ids, i)[k]]++; /* start[e] ends as the start of e + 1 */
             j->row[p] = i;
             j->weight[p] = buf_floats(a->weight, i)[k];
+            j->begins[p] = false;
             j->place[i * a->k + k] = p;
+            if (p < first) first = p;
         }
+        if (a->k > 0) j->begins[first] = true;
+    }
     for (int e = j->n_experts; e > 0; e--) j->start[e] = j->start[e - 1];
     j->start[0] = 0;
 }
@@ -150,6 +156,7 @@ static void batch_routed(struct moe_job *j, int32_t id)
         .mid = j->mid + (size_t)p * (size_t)l->down.ne[0],
         .row = j->row + p,
         .weight = j->weight + p,
+        .begins = j->begins + p,
         .n = j->start[id + 1] - p,
         .clamp = clamp_of(j->a->clamp),
     };

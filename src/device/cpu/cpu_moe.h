@@ -18,6 +18,7 @@ struct batch {
     float *mid;          /* [n][inputs of down] */
     const int32_t *row;  /* [n] rows of the step; NULL: 0 .. n-1 */
     const float *weight; /* [n]; NULL: 1 */
+    const bool *begins;  /* [n] the first expert of its row; NULL: of none */
     int n;
     float clamp;
 };
@@ -32,6 +33,7 @@ struct moe_job {
     int32_t *row, *used;     /* [n_pairs] rows of the sorted pairs; ids of the experts */
     int32_t *place;          /* [n][k] where a pair went */
     float *weight;           /* [n_pairs] */
+    bool *begins;            /* [n_pairs] of its row's pairs the first */
     float *shared_weight;    /* [n] */
     float *mid, *shared_mid; /* [n_pairs][F], [n][shared F] */
     struct act_rows mid_x, shared_mid_x;

@@ -284,7 +284,41 @@ static struct cpu_slabs down_slabs(const struct moe_job *j, int i, int task)
     return cpu_slabs_of(b->mid_x.slab, &b->e.down, NULL, r0, min_i64(r0 + j->down_step, j->D), DOWN_SLABS);
 }
 
-/* Adds a task's products of a batch to the sums of the rows. */
+/* Where a task's products are added up: its sums of a row lie side by side. */
+static float *sums_at(const struct sums *s, int row)
+{
+    return s->all + (size_t)row * DOWN_SLABS * QUANT_SLAB;
+}
+
+/* There are no sums of row c of a batch yet. */
+static bool begins(const struct moe_job *j, const struct batch *b, int c)
+{
+    return b->begins ? b->begins[c] : j->a->k == 0;
+}
+
+enum { SUMS_AHEAD = 6 /* rows whose sums are asked for */ };
+
+/* Adds a task's products of rows [c0, c0 + m) of a batch to the sums of the rows. The first expert of a row begins
+ * them, at +0; with the shared one, which comes last and has all rows, they go to the output. Prompts of 2,048 tokens
+ * of DeepSeek V4 Flash's shape, two cores of an AMD EPYC (Zen 5, virtual), profiles in turn: 0.64 of the time that sums
+ * took which were cleared before and copied afterwards, each slab's apart. */
+static void add_products(const struct moe_job *j, const struct batch *b, const struct cpu_slabs *w, int c0, int m,
+                         const struct sums *s)
+{
+    static const float zero[QUANT_SLAB];
+    const bool last = !b->row;
+    for (int c = c0; c < c0 + m; c++) {
+        const int row = b->row ? b->row[c] : c, next = (int)min_i64(c + SUMS_AHEAD, c0 + m - 1);
+        const float *const sums = sums_at(s, row), *const ahead = sums_at(s, b->row ? b->row[next] : next);
+        float *const out = last ? buf_floats(j->a->out, row) + w->rows[0].r0 : sums_at(s, row);
+        for (int k = 0; k < w->n; k++) {
+            for (int i = 0; i < QUANT_SLAB; i += 16) __builtin_prefetch(ahead + k * QUANT_SLAB + i, 1);
+            cpu_of(j->s)->k->sum(w->rows[k].n, s->products + (k * m + c - c0) * QUANT_SLAB,
+                                 begins(j, b, c) ? zero : sums + k * QUANT_SLAB, out + k * QUANT_SLAB);
+        }
+    }
+}
+
 static void add_down(const struct moe_job *j, int i, int task, const struct sums *s)
 {
     const struct batch *b = &j->batch[i];
@@ -292,10 +326,7 @@ static void add_down(const struct moe_job *j, int i, int task, const struct sums
     for (int c0 = 0; c0 < b->n; c0 += COLS) {
         const int m = (int)min_i64(COLS, b->n - c0);
         products(j, &w, &b->mid_x, c0, m, &next, s->slab, s->products);
-        for (int k = 0; k < w.n; k++)
-            for (int c = 0; c < m; c++)
-                cpu_of(j->s)->k->add(w.rows[k].n, s->products + (k * m + c) * QUANT_SLAB,
-                                     s->all + (k * j->a->n + (b->row ? b->row[c0 + c] : c0 + c)) * QUANT_SLAB);
+        add_products(j, b, &w, c0, m, s);
     }
 }
 
@@ -303,12 +334,12 @@ static void down_task(void *arg, int task, int thread)
 {
     const struct moe_job *j = arg;
     const struct sums s = sums_of(j, thread);
-    memset(s.all, 0, DOWN_SLABS * (size_t)j->a->n * QUANT_SLAB * sizeof(float));
     for (int i = 0; i < j->n_batches; i++) add_down(j, i, task, &s);
+    if (j->a->shared_gate) return; /* it has written the rows of the output */
     const struct cpu_slabs w = down_slabs(j, 0, task);
     for (int c = 0; c < j->a->n; c++)
         for (int k = 0; k < w.n; k++)
-            memcpy(buf_floats(j->a->out, c) + w.rows[k].r0, s.all + (k * j->a->n + c) * QUANT_SLAB,
+            memcpy(buf_floats(j->a->out, c) + w.rows[k].r0, sums_at(&s, c) + k * QUANT_SLAB,
                    (size_t)w.rows[k].n * sizeof(float));
 }
 
