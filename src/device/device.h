@@ -202,8 +202,8 @@ struct select_args {                /* top-k of visible compressed rows, spec de
 struct attention_args {          /* spec deepseek-v4 3.7: raw window rows, then compressed rows; K = V; sink per head */
     struct dev_buf *q;           /* [T][heads][width] */
     const struct dev_rope *rope; /* or NULL. Else every head of q is first brought to root mean square 1 (eps as in
-                                    rms_norm) and its last 2*pairs values are rotated, in place; those of the output are
-                                    rotated back */
+                                    rms_norm) and its last 2*pairs values are rotated, in place or elsewhere; those of
+                                    the output are rotated back */
     double eps;
     const struct dev_buf *raw;      /* PACKED: raw rows of the whole step, also where rows are a part of it */
     struct dev_ring *const *ring;   /* [n_segments] raw rows of earlier positions */
@@ -212,7 +212,7 @@ struct attention_args {          /* spec deepseek-v4 3.7: raw window rows, then 
     const struct dev_buf *selected; /* of select, or NULL: all visible rows */
     const struct dev_mat *sinks;    /* [heads] */
     double scale;
-    struct dev_buf *out; /* [T][heads][width]; may be q */
+    struct dev_buf *out; /* [T][heads][width]; may be q; NULL: act alone is wanted, and q holds anything afterwards */
     struct dev_buf *act; /* what act_quant makes of out, or NULL */
     int n;
 };

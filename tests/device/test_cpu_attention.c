@@ -97,22 +97,26 @@ static void attend(struct kit *k, const struct scene *s, const struct session *n
     struct dev_buf *act = kit_buf(k, act_of(T));
     k->op->set_rows(k->stream, &rows);
     k->op->pack(k->stream, &(struct pack_args){.x = x, .out = packed, .n = T});
-    k->op->attention(k->stream,
-                     &(struct attention_args){.q = kit_filled(k, T, HEADS, WIDTH, s->q + i0 * HEADS * WIDTH),
-                                              .raw = packed,
-                                              .ring = &n->ring,
-                                              .store = &n->store,
-                                              .ratio = RATIO,
-                                              .selected = kit_ints(k, T, 1 + CHOSEN, s->chosen + i0 * (1 + CHOSEN)),
-                                              .sinks = n->sinks,
-                                              .scale = 0.2,
-                                              .out = y,
-                                              .act = act,
-                                              .n = T});
+    struct dev_buf *only = kit_buf(k, act_of(T));
+    struct attention_args a = {.q = kit_filled(k, T, HEADS, WIDTH, s->q + i0 * HEADS * WIDTH),
+                               .raw = packed,
+                               .ring = &n->ring,
+                               .store = &n->store,
+                               .ratio = RATIO,
+                               .selected = kit_ints(k, T, 1 + CHOSEN, s->chosen + i0 * (1 + CHOSEN)),
+                               .sinks = n->sinks,
+                               .scale = 0.2,
+                               .out = y,
+                               .act = act,
+                               .n = T};
+    k->op->attention(k->stream, &a);
+    a.out = NULL, a.act = only;
+    k->op->attention(k->stream, &a);
     k->op->ring_write(k->stream, &(struct ring_write_args){.x = packed, .ring = &n->ring});
     kit_check(k);
     k->op->read_f32(k->stream, y, 0, T, out + i0 * HEADS * WIDTH);
     check_quantised(k, y, act, T);
+    check_quantised(k, y, only, T);
 }
 
 static void run(int threads, bool at_once, float *out)

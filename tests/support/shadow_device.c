@@ -337,8 +337,10 @@ static void sh_select(struct dev_stream *s, const struct select_args *a)
     compare_ids(s, SHADOW_SELECT, a->out, a->n, 1 + a->top_k);
 }
 
-static void sh_attention(struct dev_stream *s, const struct attention_args *a)
+static void sh_attention(struct dev_stream *s, const struct attention_args *wanted)
 {
+    struct attention_args with_out = *wanted, *const a = &with_out;
+    if (!a->out) a->out = a->q;
     pull(s, a->q, a->n);
     pull(s, a->selected, a->n);
     for (int k = 0; k < DEVICES; k++) {

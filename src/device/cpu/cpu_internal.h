@@ -167,8 +167,8 @@ typedef void cpu_range_fn(void *arg, int64_t from, int64_t to, int thread);
 void cpu_ranges(struct dev_stream *s, cpu_range_fn *fn, void *arg, int64_t n, int64_t cost);
 void cpu_tasks(struct dev_stream *s, void (*fn)(void *arg, int task, int thread), void *arg, int64_t n);
 
-/* Group g of a row of act_quant. */
-void cpu_act_quant_group(const struct act_quant_args *a, int64_t row, int64_t g);
+/* Group g of a row of act_quant; x: the row. */
+void cpu_act_quant_group(const float *x, const struct dev_buf *out, int64_t row, int64_t g);
 
 /* Cosines and sines of one position in the form of the kernels' rotations: [4 * pairs]; and the rotation. */
 void cpu_rope_turn(const struct dev_rope *rope, const int32_t pos[3], bool inverse, float *turn);

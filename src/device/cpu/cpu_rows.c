@@ -76,17 +76,19 @@ void cpu_rms_norm(struct dev_stream *s, const struct rms_norm_args *a)
     cpu_ranges(s, rms_norm_groups, &j, (int64_t)a->n * a->groups, 2 * (int64_t)a->width);
 }
 
-void cpu_act_quant_group(const struct act_quant_args *a, int64_t row, int64_t g)
+void cpu_act_quant_group(const float *x, const struct dev_buf *out, int64_t row, int64_t g)
 {
-    const int width = a->out->d.width;
-    act_quantise(a->out->d.act, buf_floats(a->x, row) + g * width, width,
-                 (uint8_t *)buf_row(a->out, row) + (size_t)g * act_row_bytes(a->out->d.act, width));
+    const int width = out->d.width;
+    act_quantise(out->d.act, x + g * width, width,
+                 (uint8_t *)buf_row(out, row) + (size_t)g * act_row_bytes(out->d.act, width));
 }
 
 static void act_quant_groups(void *arg, int64_t from, int64_t to, int thread)
 {
     const struct row_job *j = arg;
-    for (int64_t i = from; i < to; i++) cpu_act_quant_group(j->a, i / j->groups, i % j->groups);
+    const struct act_quant_args *a = j->a;
+    for (int64_t i = from; i < to; i++)
+        cpu_act_quant_group(buf_floats(a->x, i / j->groups), a->out, i / j->groups, i % j->groups);
 }
 
 void cpu_act_quant(struct dev_stream *s, const struct act_quant_args *a)

@@ -114,6 +114,7 @@ static void attend(const double *q, const double **rows, int64_t n, int width, d
 void ref_attention(struct dev_stream *s, const struct attention_args *a)
 {
     const int heads = a->q->desc.groups, width = a->q->desc.width;
+    struct dev_buf *const to = a->out ? a->out : a->q;
     for (int i = 0; i < a->n; i++) {
         if (!ref_begin(s)) return;
         int64_t n = 0;
@@ -124,12 +125,12 @@ void ref_attention(struct dev_stream *s, const struct attention_args *a)
         const int32_t *pos = s->rows->rope_pos + 3 * (size_t)i;
         const int first = a->rope ? width - 2 * a->rope->pairs : 0;
         for (int h = 0; h < heads; h++) {
-            double *q = ref_row(a->q, i) + (size_t)h * width, *out = ref_row(a->out, i) + (size_t)h * width;
+            double *q = ref_row(a->q, i) + (size_t)h * width, *out = ref_row(to, i) + (size_t)h * width;
             if (a->rope) ref_norm_group(q, NULL, a->eps, width, q);
             if (a->rope) ref_rotate(q + first, a->rope, pos, false);
             attend(q, rows, n, width, sinks[h], a->scale, z, out);
             if (a->rope) ref_rotate(out + first, a->rope, pos, true);
         }
     }
-    if (a->act) ref_act_quant(s, &(struct act_quant_args){.x = a->out, .out = a->act, .n = a->n});
+    if (a->act) ref_act_quant(s, &(struct act_quant_args){.x = to, .out = a->act, .n = a->n});
 }

@@ -189,6 +189,7 @@ static void attend(const struct stage *g)
     struct linear_input qr = input_of(g, INPUT_QR, VIEW_QR);
     linear(g->st, &qr, &g->w->q_b, y->buf[S_Q], g->T);
     linear_input_renew(&y->input[INPUT_HEADS]);
+    struct dev_buf *const act = linear_input_made(&y->input[INPUT_HEADS], &g->w->out_a);
     g->op->attention(g->st, &(struct attention_args){.q = y->buf[S_Q],
                                                      .rope = rope_of(g),
                                                      .eps = s->eps,
@@ -199,8 +200,8 @@ static void attend(const struct stage *g)
                                                      .selected = select_rows(g, &qr),
                                                      .sinks = g->w->sinks,
                                                      .scale = 1 / sqrt((double)s->d),
-                                                     .out = y->buf[S_Q],
-                                                     .act = linear_input_made(&y->input[INPUT_HEADS], &g->w->out_a),
+                                                     .out = act ? NULL : y->buf[S_Q],
+                                                     .act = act,
                                                      .n = g->T});
     linear(g->st, &y->input[INPUT_HEADS], &g->w->out_a, y->buf[S_LOW], g->T);
     linear_input_renew(&y->input[INPUT_LOW]);
