@@ -3,7 +3,12 @@
  * Streams are the widest rows there are, 64 KiB of each token in DeepSeek V4 Flash, and more than all caches hold. With
  * many rows a task therefore does everything for a few of them: it expands a row and sums its squares, multiplies the
  * rows chunk by chunk, each chunk normed to a place of its own where rows are not a power of two apart, and reduces
- * what a third-level cache still has. */
+ * what a third-level cache still has.
+ *
+ * Floor: products of 24 rows of 16,384 weights 3.3 microseconds a row at two multiply-adds of sixteen a cycle, reading
+ * and writing the streams about as much. 2,048 rows of four streams of 4,096 values, two cores of an AMD EPYC (Zen 5,
+ * virtual), thread time a row in turn with the single operations by 64 rows, medians of 15: 12.3 microseconds (20.4);
+ * of which products take 4.3, expansion 3.5. With 12, 24 and 32 rows a task 14.1, 12.9 and 12.5. */
 #include <math.h>
 #include <string.h>
 #include "device/cpu/cpu_internal.h"
@@ -138,7 +143,7 @@ void cpu_hc_expand(struct dev_stream *s, const struct hc_expand_args *a)
 
 enum {
     MIX_MANY = 32,   /* rows from which on a task does everything for some of them: */
-    MIX_ROWS = 32,   /* at most so many, */
+    MIX_ROWS = 48,   /* at most so many, */
     MIX_LEAST = 12,  /* and at least, */
     MIX_CHUNK = 1024 /* so many values at a time, a chunk of lanes16 */
 };
@@ -196,7 +201,11 @@ static void mix_chunk(const struct mix_job *j, const struct mix_rows *r, int at,
     const struct tensor_view *const w = &j->a->fn->v;
     const int n = (int)min_i64(MIX_CHUNK, j->values - at);
     float *const part = scratch + MIX_ROWS * MIX_STRIDE;
-    for (int i = 0; i < r->n; i++) j->k->scale(n, r->x[i] + at, r->factor[i], scratch + i * MIX_STRIDE);
+    for (int i = 0; i < r->n; i++) { /* rows lie far apart: the next one is asked for */
+        const float *const next = i + 1 < r->n ? r->x[i + 1] + at : r->x[0] + at + n;
+        for (int v = 0; v < n; v += 16) __builtin_prefetch(next + v);
+        j->k->scale(n, r->x[i] + at, r->factor[i], scratch + i * MIX_STRIDE);
+    }
     j->tile(n, view_row(w, 0) + quant_row_bytes(w->type, at), w->stride[1], j->n_mix, scratch,
             MIX_STRIDE * sizeof(float), r->n, part, (size_t)j->n_mix);
     for (int i = 0; i < r->n; i++) {
