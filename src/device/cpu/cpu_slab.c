@@ -107,18 +107,20 @@ static struct wanted wanted_by(const struct walk *v, int fill)
                            .near = QUANT_SLAB * bytes <= NEAR_MOST};
 }
 
-/* Asks for n rows from row r on. */
+/* Asks for n rows from row r on: as few branches as can be, the multiplications wait meanwhile. */
 static void ask(const struct wanted *a, int r, int n)
 {
     __asm__ volatile(""); /* compilers take a function that only asks for one without effect */
-    for (const int end = (int)min_i64(r + n, a->rows); r < end; r++)
-        for (int i = 0; i < a->lines; i++) {
-            const uint8_t *const p = a->row[r] + a->first + 64 * (size_t)i;
-            if (a->near)
-                __builtin_prefetch(p, 0, 3);
-            else
-                __builtin_prefetch(p, 0, 2);
-        }
+    const int end = (int)min_i64(r + n, a->rows);
+    for (int i = 0; i < a->lines; i++) {
+        const size_t at = a->first + 64 * (size_t)i;
+        if (a->near)
+#pragma GCC unroll 8
+            for (int k = r; k < end; k++) __builtin_prefetch(a->row[k] + at, 0, 3);
+        else
+#pragma GCC unroll 8
+            for (int k = r; k < end; k++) __builtin_prefetch(a->row[k] + at, 0, 2);
+    }
 }
 
 /* Activation rows times pieces between asking for weights and unpacking them. */
