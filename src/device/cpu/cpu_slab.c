@@ -107,19 +107,26 @@ static struct wanted wanted_by(const struct walk *v, int fill)
                            .near = QUANT_SLAB * bytes <= NEAR_MOST};
 }
 
-/* Asks for n rows from row r on: as few branches as can be, the multiplications wait meanwhile. */
+static void ask_lines(const uint8_t *p, int n)
+{
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++) __builtin_prefetch(p + 64 * (size_t)i, 0, 2);
+}
+
+/* Asks for n rows from row r on, by as few branches as can be: multiplications wait meanwhile. Small pieces have a line
+ * or two of many rows, others many lines of a row or two. */
 static void ask(const struct wanted *a, int r, int n)
 {
     __asm__ volatile(""); /* compilers take a function that only asks for one without effect */
     const int end = (int)min_i64(r + n, a->rows);
+    if (!a->near) {
+        for (; r < end; r++) ask_lines(a->row[r] + a->first, a->lines);
+        return;
+    }
     for (int i = 0; i < a->lines; i++) {
         const size_t at = a->first + 64 * (size_t)i;
-        if (a->near)
 #pragma GCC unroll 8
-            for (int k = r; k < end; k++) __builtin_prefetch(a->row[k] + at, 0, 3);
-        else
-#pragma GCC unroll 8
-            for (int k = r; k < end; k++) __builtin_prefetch(a->row[k] + at, 0, 2);
+        for (int k = r; k < end; k++) __builtin_prefetch(a->row[k] + at, 0, 3);
     }
 }
 
