@@ -18,7 +18,12 @@
  * loads and 8 shuffles for nibbles, 8 look-ups, 4 shifts, and another 19 for scales, two a cycle: 26 cycles; Q8_0 8,
  * 24, 8 and 19. Measured, 256 values of 32 rows from the second-level cache (Xeon), in alternation with codes unpacked
  * row by row and then transposed, while its clock moved: Q8_0 311 to 451 ns (350 to 353), Q4_0 240 to 366 (495 to
- * 637), MXFP4 331 (631), IQ4_NL 334 to 346 (591 to 611), Q5_0 406 to 411 (689 to 756), Q5_1 280 (880). */
+ * 637), MXFP4 331 (631), IQ4_NL 334 to 346 (591 to 611), Q5_0 406 to 411 (689 to 756), Q5_1 280 (880).
+ *
+ * What decides it on Zen 5 are loads, two a cycle and half as many where they cross lines, and that they lie between
+ * stores: 32 of sixteen rows' block, 24 by twos. Cycles for a block of 64 rows from the second-level cache, by the
+ * clock of products in alternation, medians of 9 or 15, one by one in brackets: Q8_0 142 to 150 (160), Q4_0 and IQ4_NL
+ * 101 to 104 (138), MXFP4 107 (127); 36 stores take as many cycles, loads and what transposes them 60 of Q4_0. */
 #ifdef __AVX512VNNI__
 #include "quant/quant_slab_avx512.h"
 #include "quant/quant_slab_rows_avx512.h"
@@ -102,8 +107,122 @@ INLINE void fill_part(enum qtype t, __m512i table, const uint8_t *const row[SLAB
     if (has_min(t)) _mm512_store_ps(s->min, f16_of_upper(head[0]));
 }
 
+/* ---- Two blocks of sixteen rows at a time, of 17, 18 or 34 bytes, which take fewer loads than twice one. Those of the
+ * next two lie between stores. */
+
+INLINE bool fills_two(enum qtype t)
+{
+    return t == QT_Q8_0 || t == QT_Q4_0 || t == QT_IQ4_NL || t == QT_MXFP4;
+}
+
+/* Of Q8_0 the first 36 bytes of two blocks, the last four in quad[0]; of nibbles the first four in quad[0] and the last
+ * 32, of which the second half are the second block's codes. */
+struct two_blocks {
+    __m512i quad[4], octet[8];
+};
+
+INLINE void read_step(enum qtype t, struct ahead *n, int i)
+{
+    ahead_octet(n, t == QT_Q8_0 ? 0 : t == QT_MXFP4 ? 2 : 4, i);
+    if (i % 2) ahead_quad(n, t == QT_Q8_0 ? 32 : 0, i / 2);
+}
+
+INLINE void turn_two(const struct ahead *n, struct two_blocks *v)
+{
+    turn_quads(n->quad, v->quad);
+    turn_octets(n->octet, v->octet);
+}
+
+/* Four bytes that end `bytes` before those of b, behind those of a. */
+INLINE __m512i bytes_before(__m512i a, __m512i b, unsigned bytes)
+{
+    return _mm512_or_si512(_mm512_srli_epi32(a, 32 - 8 * bytes), _mm512_slli_epi32(b, 8 * bytes));
+}
+
+/* Scales from what the first block begins with and what lies before the second one's codes. */
+INLINE void put_scales(enum qtype t, __m512i head, __m512i middle, struct part32 *s, struct part32 *s2)
+{
+    const bool exponents = t == QT_MXFP4;
+    _mm512_store_ps(s->d, exponents ? mxfp4_scales(head) : f16_of_lanes(head));
+    _mm512_store_ps(s2->d, exponents ? mxfp4_scales(_mm512_srli_epi32(middle, 24)) : f16_of_upper(middle));
+}
+
+/* Codes of group i of the 32 of four groups of bytes. */
+INLINE __m512i nibble_codes(__m512i table, const __m512i v[4], int i)
+{
+    return look_up64(table, i < 4 ? v[i] : _mm512_srli_epi16(v[i - 4], 4));
+}
+
+INLINE void fill_nibbles2(enum qtype t, __m512i table, const struct two_blocks *v, struct ahead *next, struct part32 *s,
+                          struct part32 *s2)
+{
+    const unsigned before = t == QT_MXFP4 ? 1 : 2;
+    __m512i first[4];
+    first[0] = bytes_before(t == QT_MXFP4 ? _mm512_slli_epi32(v->quad[0], 16) : v->quad[0], v->octet[0], before);
+    UNROLL for (int i = 1; i < 4; i++) first[i] = bytes_before(v->octet[i - 1], v->octet[i], before);
+    put_scales(t, v->quad[0], v->octet[3], s, s2);
+    UNROLL for (int i = 0; i < 8; i++)
+    {
+        store512(s->code[i], nibble_codes(table, first, i));
+        read_step(t, next, i);
+        store512(s2->code[i], nibble_codes(table, v->octet + 4, i));
+    }
+}
+
+INLINE void fill_bytes2(const struct two_blocks *v, struct ahead *now, struct ahead *next, struct part32 *s,
+                        struct part32 *s2)
+{
+    const __m512i high = _mm512_set1_epi8((char)0x80);
+    __m512i second[8];
+    put_scales(QT_Q8_0, v->octet[0], v->quad[0], s, s2);
+    UNROLL for (int i = 0; i < 8; i++)
+    {
+        const __m512i code = bytes_before(v->octet[i], i < 7 ? v->octet[i + 1] : v->quad[0], 2);
+        store512(s->code[i], _mm512_xor_si512(code, high));
+        ahead_octet(now, 36, i);
+    }
+    turn_octets(now->octet, second);
+    UNROLL for (int i = 0; i < 8; i++)
+    {
+        store512(s2->code[i], _mm512_xor_si512(second[i], high));
+        read_step(QT_Q8_0, next, i);
+    }
+}
+
+INLINE void fill_twos(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
+{
+    const __m512i table = code_table(t);
+    const size_t from = (size_t)first * block_bytes(t);
+    struct ahead now = {.row = row, .at = from};
+    struct two_blocks v;
+    UNROLL for (int i = 0; i < 8; i++) read_step(t, &now, i);
+    turn_two(&now, &v);
+    for (int h = 0; h < PARTS; h++)
+        for (int b = 0; b < n_blocks; b += 2) {
+            struct part32 *const s = part_at(t, slab, PARTS * b + h);
+            struct part32 *const s2 = part_at(t, slab, PARTS * (b + 1) + h);
+            struct ahead next = now;
+            if (b + 2 < n_blocks)
+                next.at += 2 * block_bytes(t);
+            else if (h + 1 < PARTS) {
+                next.row += SLAB_ROWS;
+                next.at = from;
+            }
+            if (t == QT_Q8_0)
+                fill_bytes2(&v, &now, &next, s, s2);
+            else
+                fill_nibbles2(t, table, &v, &next, s, s2);
+            turn_two(&next, &v);
+            now = next;
+        }
+}
+
 INLINE void fill(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
 {
+    if (fills_two(t) && n_blocks % 2 == 0) {
+        fill_twos(t, row, first, n_blocks, slab);
+        return;
+    }
     const __m512i table = code_table(t);
     for (int h = 0; h < PARTS; h++)
         for (int b = 0; b < n_blocks; b++) {
