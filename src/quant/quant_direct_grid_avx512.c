@@ -1,8 +1,8 @@
 /* AVX-512 tiles of the types with code books but IQ2_XXS for few activation rows (ACT_Q8_K), planar (spec more-quants
  * 8.3). The code books of IQ2_XS, IQ2_S and IQ3 lie in the first-level cache as two planes of bytes. An index is looked
- * up by its lower seven bits in two registers at once; the higher bits choose among the results. A matrix product over
- * bits, or of IQ3_XXS another look-up, makes magnitudes of codes; a test of sign bits says where the activations change
- * sign. IQ1, whose planes would take 32 look-ups for 64 groups, loads its codes one by one.
+ * up by its lower seven bits in two registers at once (Intel: by six in one); the higher bits choose among the results.
+ * A matrix product over bits, or of IQ3_XXS another look-up, makes magnitudes of codes; a test of sign bits says where
+ * the activations change sign. IQ1, whose planes would take 32 look-ups for 64 groups, loads its codes one by one.
  *
  * Floor: of 64 indices 2, 4 or 8 look-ups of two cycles per plane on the one pipe for them, and a matrix product or
  * look-up, a test and a product of bytes per 64 weights: of IQ3_XXS 18 cycles for 256 weights, 42 * 10^9 weights per
@@ -13,7 +13,9 @@
  * had six-bit planes, the same on Zen 4, 2 cores: IQ2_XS 31, 6.5 (18, 5.2); IQ2_S 28, 6.4 (19, 6.2); IQ3_XXS 31, 8.3
  * (12, 4.7); IQ3_S 22, 6.7 (13, 5.7). IQ1 with 64 loads and 32 stores in these; in turn with that, on one of two cores
  * of an Intel Xeon (Ice Lake, virtual): IQ1_S 19.3, 3.8 (16.3, 3.1), IQ1_M 18.6, 4.2 (16.1, 3.5). Gathers of IQ1's
- * codes took as long as single loads; indices stored right before they are loaded again, twice as long (Xeon). */
+ * codes took as long as single loads; indices stored right before they are loaded again, twice as long (Xeon).
+ * One of two cores of an AMD EPYC (Zen 5, virtual), 64 rows, in turn with look-ups in single registers, medians of 31:
+ * IQ2_XS 49 (44), IQ2_S 34 (31), IQ3_XXS 52 (49), IQ3_S 46 (39). */
 #ifdef __AVX512VNNI__
 #include "quant/quant_grid_book_avx512.h"
 #include "quant/quant_iq1_index_avx512.h"
@@ -65,7 +67,7 @@ INLINE struct pair pair_iq2_xs(const struct book *k, const uint8_t *first, const
     const __m512i top = _mm512_permutex2var_epi8(a, every_second(1), b);
     const struct high h = {{_mm512_test_epi8_mask(top, _mm512_set1_epi8(1))}};
     return (struct pair){
-        .code = {look_up(QT_IQ2_XS, false, k->plane[0], low, &h), look_up(QT_IQ2_XS, false, k->plane[1], low, &h)},
+        .code = {look_up(QT_IQ2_XS, k, 0, low, &h), look_up(QT_IQ2_XS, k, 1, low, &h)},
         .sign = _mm512_gf2p8affine_epi64_epi8(top, _mm512_set1_epi64(0x02040810204080fe), 0),
         .scale = odd_scales512(first + IQ2_XS_SCALES, second + IQ2_XS_SCALES),
     };
@@ -79,7 +81,7 @@ INLINE struct pair pair_iq2_s(const struct book *k, const uint8_t *first, const 
     const struct high h = {
         {_mm512_test_epi8_mask(bits, _mm512_set1_epi8(1)), _mm512_test_epi8_mask(bits, _mm512_set1_epi8(2))}};
     return (struct pair){
-        .code = {look_up(QT_IQ2_S, false, k->plane[0], low, &h), look_up(QT_IQ2_S, false, k->plane[1], low, &h)},
+        .code = {look_up(QT_IQ2_S, k, 0, low, &h), look_up(QT_IQ2_S, k, 1, low, &h)},
         .sign = both256(first + IQ2_S_SIGNS, second + IQ2_S_SIGNS),
         .scale = odd_scales512(first + IQ2_S_SCALES, second + IQ2_S_SCALES),
     };
@@ -164,7 +166,7 @@ INLINE __m512i block_iq3(enum qtype t, const struct book *k, const uint8_t *b, c
     struct high h = {{0}};
     __m512i code[2], s = _mm512_setzero_si512();
     if (t == QT_IQ3_S) memcpy(&h.bit[0], b + IQ3_S_HIGH, 8);
-    UNROLL for (int i = 0; i < 2; i++) code[i] = look_up(t, false, k->plane[i], low, &h);
+    UNROLL for (int i = 0; i < 2; i++) code[i] = look_up(t, k, i, low, &h);
     UNROLL for (int p = 0; p < 4; p++)
     {
         const __m512i bit = _mm512_set1_epi16((short)(1 << p | 0x1000 << p)), q = load512(plane + 64 * p);
@@ -364,10 +366,10 @@ INLINE void piece(enum qtype t, enum asking ask, const struct book *book, int k,
     }
 }
 
-INLINE void tile(enum qtype t, enum asking ask, int k, const void *w, size_t w_stride, int n_rows, const void *x,
-                 size_t x_stride, int n_cols, float *out, size_t out_stride)
+INLINE void tile(enum qtype t, enum asking ask, bool two, int k, const void *w, size_t w_stride, int n_rows,
+                 const void *x, size_t x_stride, int n_cols, float *out, size_t out_stride)
 {
-    const struct book book = book_of(t);
+    const struct book book = book_of(t, two);
     for (int c = 0; c < n_cols; c++)
         for (int first = 0; first < k / 256; first += BLOCKS * PIECE) {
             const int n = k / 256 - first < BLOCKS * PIECE ? k / 256 - first : BLOCKS * PIECE;
@@ -376,17 +378,20 @@ INLINE void tile(enum qtype t, enum asking ask, int k, const void *w, size_t w_s
         }
 }
 
-/* Every activation row unpacks anew: with more than `most` of them the slabs of the AVX2 kernels are faster. */
+/* Whoever asks for the second level alone is AMD and looks up two. Every activation row unpacks anew: with more than
+ * `most` of them the slabs of the AVX2 kernels are faster. */
 #define TILE(name, type, most)                                                                                         \
     void tile_##name##_avx512(int k, const void *w, size_t w_stride, int n_rows, const void *x, size_t x_stride,       \
                               int n_cols, float *out, size_t out_stride)                                               \
     {                                                                                                                  \
         if (n_cols > (most))                                                                                           \
             tile_##name##_avx2(k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                          \
-        else if (asking() == ASK_BOTH)                                                                                 \
-            tile(type, ASK_BOTH, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                        \
+        else if (asking() == ASK_SECOND)                                                                               \
+            tile(type, ASK_SECOND, true, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                \
+        else if (!is_iq1(type) && looks_up_two())                                                                      \
+            tile(type, ASK_BOTH, true, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                  \
         else                                                                                                           \
-            tile(type, ASK_SECOND, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                      \
+            tile(type, ASK_BOTH, false, k, w, w_stride, n_rows, x, x_stride, n_cols, out, out_stride);                 \
     }
 
 TILE(iq2_xs, QT_IQ2_XS, 3)

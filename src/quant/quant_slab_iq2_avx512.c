@@ -42,17 +42,15 @@ INLINE void put_sixteen(__m512i code, __m512i sign, uint8_t to[4][64])
     UNROLL for (int j = 0; j < 4; j++) store512(to[j], iq2_values(code, sign, j));
 }
 
-INLINE void put_eights(enum qtype t, bool two, const struct book *k, const struct eights *v, uint8_t code[8][64])
+INLINE void put_eights(enum qtype t, const struct book *k, const struct eights *v, uint8_t code[8][64])
 {
     const __m512i half = _mm512_set1_epi16(0xff), s = v->sign;
-    const __m512i low = look_up(t, two, k->plane[0], v->index, &v->high),
-                  high = look_up(t, two, k->plane[1], v->index, &v->high);
+    const __m512i low = look_up(t, k, 0, v->index, &v->high), high = look_up(t, k, 1, v->index, &v->high);
     put_sixteen(even_bytes(low, high), choose512(half, s, _mm512_slli_epi16(s, 4)), code);
     put_sixteen(odd_bytes(low, high), choose512(half, _mm512_srli_epi16(s, 8), _mm512_srli_epi16(s, 4)), code + 4);
 }
 
-INLINE void fill_iq2_xs(bool two, const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at,
-                        struct part256 *s)
+INLINE void fill_iq2_xs(const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     UNROLL for (int h = 0; h < 4; h++)
     {
@@ -66,7 +64,7 @@ INLINE void fill_iq2_xs(bool two, const struct book *k, const uint8_t *const row
                 .high = {{_mm512_movepi8_mask(_mm512_slli_epi16(top, 7))}},
                 .sign = _mm512_gf2p8affine_epi64_epi8(top, _mm512_set1_epi64(IQ2_SIGNS_UPPER), 0),
             };
-            put_eights(QT_IQ2_XS, two, k, &v, s->code + 16 * h + 4 * i);
+            put_eights(QT_IQ2_XS, k, &v, s->code + 16 * h + 4 * i);
         }
     }
     __m512i last[4];
@@ -75,8 +73,7 @@ INLINE void fill_iq2_xs(bool two, const struct book *k, const uint8_t *const row
     _mm512_store_ps(s->d, f16_first(row, at));
 }
 
-INLINE void fill_iq2_s(bool two, const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at,
-                       struct part256 *s)
+INLINE void fill_iq2_s(const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     const __m512i middle_last =
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15));
@@ -97,42 +94,28 @@ INLINE void fill_iq2_s(bool two, const struct book *k, const uint8_t *const row[
                 .high = {{_mm512_movepi8_mask(_mm512_slli_epi16(top, 1)), _mm512_movepi8_mask(top)}},
                 .sign = _mm512_shuffle_epi8(signs, middle_last),
             };
-            put_eights(QT_IQ2_S, two, k, &v, s->code + 32 * h + 8 * i);
+            put_eights(QT_IQ2_S, k, &v, s->code + 32 * h + 8 * i);
         }
     }
     UNROLL for (int i = 0; i < 2; i++) put_nibble_scales(QT_IQ2_S, last[2 + i], s, 8 * i);
     _mm512_store_ps(s->d, f16_first(row, at));
 }
 
-INLINE void fill_part(enum qtype t, bool two, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at,
-                      struct part256 *s)
+INLINE void fill_part(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     if (t == QT_IQ2_XS)
-        fill_iq2_xs(two, book, row, at, s);
+        fill_iq2_xs(book, row, at, s);
     else
-        fill_iq2_s(two, book, row, at, s);
-}
-
-/* Parts by look-ups of two registers, of single ones. */
-INLINE void part_by_two(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at,
-                        struct part256 *s)
-{
-    fill_part(t, true, book, row, at, s);
-}
-
-INLINE void part_by_one(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at,
-                        struct part256 *s)
-{
-    fill_part(t, false, book, row, at, s);
+        fill_iq2_s(book, row, at, s);
 }
 
 INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
 {
-    const struct book book = book_of(t);
+    const struct book two = book_of(t, true), one = book_of(t, false);
     if (looks_up_two())
-        fill256(part_by_two, t, &book, row, first, n_blocks, slab);
+        fill256(fill_part, t, &two, row, first, n_blocks, slab);
     else
-        fill256(part_by_one, t, &book, row, first, n_blocks, slab);
+        fill256(fill_part, t, &one, row, first, n_blocks, slab);
 }
 
 SLAB256(iq2_xs, QT_IQ2_XS, quant_pack_iq2_16_fourths, 16)

@@ -43,22 +43,21 @@ static const _Alignas(64) uint8_t values_xxs[FOURS][64] = {VALUES(XXS, 0), VALUE
 #define SIGNS_SEVEN 0x02080104207f1040
 
 /* Sixteen values of sixteen rows. signs: of 32 values, of which `second` are the later ones. */
-INLINE void sixteen(enum qtype t, bool two, const struct book *k, __m512i index, const struct high *high, __m512i signs,
+INLINE void sixteen(enum qtype t, const struct book *k, __m512i index, const struct high *high, __m512i signs,
                     bool second, uint8_t code[FOURS][64])
 {
     const uint8_t(*const values)[64] = t == QT_IQ3_XXS ? values_xxs : values_s;
     const __m512i sign = bytes_from(signs, second ? 15 : -1, 4);
     UNROLL for (int j = 0; j < FOURS; j += 2)
     {
-        const __m512i pair = look_up(t, two, k->plane[j / 2], index, high);
+        const __m512i pair = look_up(t, k, j / 2, index, high);
         UNROLL for (int i = j; i < j + 2; i++)
             store512(code[i], _mm512_permutexvar_epi8(choose512(_mm512_set1_epi8((char)(7 << CODE_AT(i))), pair, sign),
                                                       load512(values[i])));
     }
 }
 
-INLINE void fill_iq3_xxs(bool two, const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at,
-                         struct part256 *s)
+INLINE void fill_iq3_xxs(const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     UNROLL for (int h = 0; h < 2; h++)
     {
@@ -71,15 +70,14 @@ INLINE void fill_iq3_xxs(bool two, const struct book *k, const uint8_t *const ro
             const __m512i signs =
                 _mm512_gf2p8affine_epi64_epi8(bytes_from(word[g], 0, 7), _mm512_set1_epi64(SIGNS_SEVEN), 0);
             UNROLL for (int i = 0; i < 2; i++)
-                sixteen(QT_IQ3_XXS, two, k, index[2 * g + i], NULL, signs, i, s->code + 32 * h + 8 * g + 4 * i);
+                sixteen(QT_IQ3_XXS, k, index[2 * g + i], NULL, signs, i, s->code + 32 * h + 8 * g + 4 * i);
             put_scale(QT_IQ3_XXS, s, 4 * h + g, odd_of_lanes(_mm512_srli_epi32(word[g], 27), 0x1e));
         }
     }
     _mm512_store_ps(s->d, f16_first(row, at));
 }
 
-INLINE void fill_iq3_s(bool two, const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at,
-                       struct part256 *s)
+INLINE void fill_iq3_s(const struct book *k, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     __m512i high[4], signs[8], last[4]; /* bits 8 and signs; signs; signs and scales */
     quads_of_rows(row, at + IQ3_S_HIGH, high);
@@ -98,42 +96,28 @@ INLINE void fill_iq3_s(bool two, const struct book *k, const uint8_t *const row[
             const int g = 2 * h + i / 2;
             const __m512i sign = _mm512_gf2p8affine_epi64_epi8(signs[g], _mm512_set1_epi64((long long)SIGNS), 0);
             const struct high bit8 = {{_mm512_movepi8_mask(bytes_from(high[h / 2], 16 * (h % 2) + 4 * i - 7, 1))}};
-            sixteen(QT_IQ3_S, two, k, index[i], &bit8, sign, i % 2, s->code + 16 * h + 4 * i);
+            sixteen(QT_IQ3_S, k, index[i], &bit8, sign, i % 2, s->code + 16 * h + 4 * i);
         }
     }
     put_nibble_scales(QT_IQ3_S, last[3], s, 0);
     _mm512_store_ps(s->d, f16_first(row, at));
 }
 
-INLINE void fill_part(enum qtype t, bool two, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at,
-                      struct part256 *s)
+INLINE void fill_part(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at, struct part256 *s)
 {
     if (t == QT_IQ3_XXS)
-        fill_iq3_xxs(two, book, row, at, s);
+        fill_iq3_xxs(book, row, at, s);
     else
-        fill_iq3_s(two, book, row, at, s);
-}
-
-/* Parts by look-ups of two registers, of single ones. */
-INLINE void part_by_two(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at,
-                        struct part256 *s)
-{
-    fill_part(t, true, book, row, at, s);
-}
-
-INLINE void part_by_one(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at,
-                        struct part256 *s)
-{
-    fill_part(t, false, book, row, at, s);
+        fill_iq3_s(book, row, at, s);
 }
 
 INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
 {
-    const struct book book = book_of(t);
+    const struct book two = book_of(t, true), one = book_of(t, false);
     if (looks_up_two())
-        fill256(part_by_two, t, &book, row, first, n_blocks, slab);
+        fill256(fill_part, t, &two, row, first, n_blocks, slab);
     else
-        fill256(part_by_one, t, &book, row, first, n_blocks, slab);
+        fill256(fill_part, t, &one, row, first, n_blocks, slab);
 }
 
 SLAB256(iq3_xxs, QT_IQ3_XXS, quant_pack_iq3_xxs_fourths, 8)
