@@ -115,6 +115,8 @@ const int16_t *act_bsums(const void *row, int64_t k);              /* ACT_Q8_K *
 /* Quantises one row: Q8_0: d = max|x|/127, q = nearest even of x*(1/d); Q8_K: spec 3.1. The same bits on every kernel
  * set. */
 void act_quantise(enum act_format f, const float *x, int64_t k, void *row);
+/* Values [first, first + n) of a row of k: whole blocks, but for the row's last. */
+void act_quantise_part(enum act_format f, const float *x, int64_t first, int64_t n, int64_t k, void *row);
 /* Decodes one activation row to floats. */
 void act_decode(enum act_format f, const void *row, int64_t k, float *out);
 

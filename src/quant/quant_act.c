@@ -115,18 +115,18 @@ static void quantise_blocks(enum act_format f, const float *x, int64_t n_blocks,
         set.q8_k(x, n_blocks, q, d, sums);
 }
 
-void act_quantise(enum act_format f, const float *x, int64_t k, void *row)
+void act_quantise_part(enum act_format f, const float *x, int64_t first, int64_t n, int64_t k, void *row)
 {
     if (f == ACT_F32) {
-        memcpy(row, x, (size_t)k * sizeof *x);
+        memcpy((float *)row + first, x, (size_t)n * sizeof *x);
         return;
     }
     const int block = act_block(f);
-    const int64_t n_blocks = k / block, tail = k % block;
-    int8_t *const q = row;
-    float *const d = (float *)(uintptr_t)act_d(f, row, k);
-    int32_t *const offset = (int32_t *)(uintptr_t)act_offset(row, k);
-    int16_t *const bsums = (int16_t *)(uintptr_t)act_bsums(row, k);
+    const int64_t at = first / block, n_blocks = n / block, tail = n % block;
+    int8_t *const q = (int8_t *)row + first;
+    float *const d = (float *)(uintptr_t)act_d(f, row, k) + at;
+    int32_t *const offset = (int32_t *)(uintptr_t)act_offset(row, k) + at;
+    int16_t *const bsums = (int16_t *)(uintptr_t)act_bsums(row, k) + 16 * at;
     const bool wide = f == ACT_Q8_K;
     quantise_blocks(f, x, n_blocks, q, d, wide ? (void *)bsums : (void *)offset);
     if (tail) {
@@ -135,8 +135,13 @@ void act_quantise(enum act_format f, const float *x, int64_t k, void *row)
         quantise_blocks(f, last, 1, q + n_blocks * block, d + n_blocks,
                         wide ? (void *)(bsums + 16 * n_blocks) : (void *)(offset + n_blocks));
     }
-    float *const sum = (float *)(uintptr_t)act_sum(row, k);
+    float *const sum = (float *)(uintptr_t)act_sum(row, k) + at;
     for (int64_t b = 0; !wide && b < n_blocks + (tail != 0); b++) sum[b] = (float)(offset[b] / -128) * d[b];
+}
+
+void act_quantise(enum act_format f, const float *x, int64_t k, void *row)
+{
+    act_quantise_part(f, x, 0, k, k, row);
 }
 
 void act_decode(enum act_format f, const void *row, int64_t k, float *out)

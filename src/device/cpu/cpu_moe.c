@@ -97,8 +97,8 @@ static void moe_carve(struct carve *c, struct moe_job *j, enum quant_isa isa)
     j->shared_weight = carve_take(c, (size_t)a->n * sizeof *j->shared_weight);
     j->weight = carve_take(c, pairs * sizeof *j->weight);
     j->begins = carve_take(c, pairs * sizeof *j->begins);
-    j->mid = carve_take(c, pairs * (size_t)F * sizeof(float));
-    j->shared_mid = carve_take(c, (size_t)a->n * (size_t)shared_F * sizeof(float));
+    if (!j->many || a->mid) j->mid = carve_take(c, pairs * (size_t)F * sizeof(float));
+    if (!j->many) j->shared_mid = carve_take(c, (size_t)a->n * (size_t)shared_F * sizeof(float));
     carve_inputs(c, j);
     if (j->many) {
         moe_slabs_carve(c, j, isa);
@@ -153,7 +153,7 @@ static void batch_routed(struct moe_job *j, int32_t id)
         .gate_x = pair_rows(j, act_of(&l->gate), p),
         .up_x = pair_rows(j, act_of(&l->up), p),
         .mid_x = {.p = j->mid_x.p + (size_t)p * j->mid_x.stride, .stride = j->mid_x.stride},
-        .mid = j->mid + (size_t)p * (size_t)l->down.ne[0],
+        .mid = j->mid ? j->mid + (size_t)p * (size_t)l->down.ne[0] : NULL,
         .row = j->row + p,
         .weight = j->weight + p,
         .begins = j->begins + p,
@@ -384,7 +384,7 @@ void cpu_moe(struct dev_stream *s, const struct moe_args *a)
     moe_carve(&c, &j, isa);
     moe_plan(&j);
     const size_t wide = (size_t)max_i64(2 * max_i64(j.up_step, j.shared_up_step), j.down_step);
-    const size_t own = j.many ? moe_slabs_thread_bytes(&j, isa) : COLS * wide * sizeof(float);
+    const size_t own = j.many ? moe_slabs_thread_bytes(&j) : COLS * wide * sizeof(float);
     struct experts_ticket *ticket = NULL;
     if (cpu_thread_scratch(s, own) && experts_fetch(&j, &ticket)) moe_run(&j);
     if (ticket) experts_done(ticket);
@@ -401,7 +401,7 @@ void cpu_moe_work(const struct cpu_dev *d, const struct work_desc *a, struct cpu
     struct carve c = {0};
     moe_carve(&c, &j, d->isa);
     if (j.many) {
-        cpu_work_raise(w, c.used, moe_slabs_thread_bytes(&j, d->isa));
+        cpu_work_raise(w, c.used, moe_slabs_thread_bytes(&j));
         return;
     }
     const int routed = up_rows(&l->gate, &l->up, 0, 1);

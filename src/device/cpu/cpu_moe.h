@@ -15,10 +15,11 @@ struct act_rows {
 struct batch {
     struct expert e;
     struct act_rows gate_x, up_x, mid_x;
-    float *mid;          /* [n][inputs of down] */
-    const int32_t *row;  /* [n] rows of the step; NULL: 0 .. n-1 */
-    const float *weight; /* [n]; NULL: 1 */
-    const bool *begins;  /* [n] the first expert of its row; NULL: of none */
+    struct act_rows mid_rows; /* many rows: mid, quantised */
+    float *mid;               /* [n][inputs of down]; NULL: of many rows, where nobody wants them */
+    const int32_t *row;       /* [n] rows of the step; NULL: 0 .. n-1 */
+    const float *weight;      /* [n]; NULL: 1 */
+    const bool *begins;       /* [n] the first expert of its row; NULL: of none */
     int n;
     float clamp;
 };
@@ -37,6 +38,7 @@ struct moe_job {
     float *shared_weight;    /* [n] */
     float *mid, *shared_mid; /* [n_pairs][F], [n][shared F] */
     struct act_rows mid_x, shared_mid_x;
+    struct act_rows mid_rows, shared_mid_rows;                /* many rows */
     bool many;                                                /* rows: cpu_moe_slab.c does the work */
     struct act_rows gate_x, up_x, shared_gate_x, shared_up_x; /* many rows: of the pairs, of the shared expert */
     int up_step, shared_up_step, down_step;                   /* weight rows per task */
@@ -51,9 +53,9 @@ static inline enum act_format act_of(const struct tensor_view *v)
 
 /* j->n rows are so many that weights are unpacked for them. */
 bool moe_many(enum quant_isa isa, const struct moe_args *a);
-/* Their part of the shared scratch, and bytes of each thread's; the down matrix has inputs of F values. */
+/* Their part of the shared scratch, and bytes of each thread's. */
 void moe_slabs_carve(struct carve *c, struct moe_job *j, enum quant_isa isa);
-size_t moe_slabs_thread_bytes(const struct moe_job *j, enum quant_isa isa);
+size_t moe_slabs_thread_bytes(const struct moe_job *j);
 /* Where each batch's activations are; after the plan. */
 void moe_slabs_plan(struct moe_job *j);
 /* All phases after the rows' activations are quantised, up to mid; and those after it. */

@@ -2,8 +2,8 @@
  * the shared expert, get panels and unpack each of their weight rows once (cpu_slab.h):
  *   1. activations of every expert's rows are copied, or packed, side by side;
  *   2. tasks (expert, a few QUANT_SLAB values of F): gate and up for all rows of the expert, SwiGLU, route weight ->
- * mid;
- *   3. mid is quantised and packed for the down matrix;
+ * mid, quantised by whole blocks, because its floats are many more than a cache holds;
+ *   3. mid is packed for the down matrix;
  *   4. tasks (a few QUANT_SLAB values of D): down for experts in ascending id, added up in sums of all rows that lie
  * together, because rows of the output are a multiple of 4 KiB apart and share few sets of a cache. */
 #include <string.h>
@@ -14,6 +14,7 @@
 enum {
     MANY = 5,                 /* rows of a step */
     COLS = 20 * QUANT_PANELS, /* rows whose products lie in scratch at a time */
+    UP_MOST = 256,            /* values of F that an up task takes */
     DOWN_SLABS = 4 /* most slabs of a down task: the panels of all experts, too many for a cache, pass by once */
 };
 
@@ -35,6 +36,14 @@ static struct act_rows take(struct carve *c, enum quant_isa isa, const struct te
     return r;
 }
 
+/* Room for n quantised rows of mid. */
+static struct act_rows take_mid(struct carve *c, const struct tensor_view *down, int64_t n)
+{
+    struct act_rows r = {.stride = act_row_bytes(act_of(down), down->ne[0])};
+    r.p = carve_take(c, (size_t)n * r.stride);
+    return r;
+}
+
 void moe_slabs_carve(struct carve *c, struct moe_job *j, enum quant_isa isa)
 {
     const struct moe_args *a = j->a;
@@ -42,28 +51,19 @@ void moe_slabs_carve(struct carve *c, struct moe_job *j, enum quant_isa isa)
     j->gate_x = j->up_x = take(c, isa, &l->gate, j->n_pairs);
     if (l->up.type != l->gate.type) j->up_x = take(c, isa, &l->up, j->n_pairs);
     j->mid_x = take(c, isa, &l->down, j->n_pairs);
+    j->mid_rows = take_mid(c, &l->down, j->n_pairs);
     if (!a->shared_gate) return;
     j->shared_gate_x = j->shared_up_x = take(c, isa, &a->shared_gate->v, a->n);
     if (a->shared_up->v.type != a->shared_gate->v.type) j->shared_up_x = take(c, isa, &a->shared_up->v, a->n);
     j->shared_mid_x = take(c, isa, &a->shared_down->v, a->n);
+    j->shared_mid_rows = take_mid(c, &a->shared_down->v, a->n);
 }
 
-/* Thread scratch: a piece of a slab, products, sums of a task's values of all rows; or rows of a panel. */
-size_t moe_slabs_thread_bytes(const struct moe_job *j, enum quant_isa isa)
+/* Thread scratch: a piece of a slab, products, mid of an up task, sums of a down task's values of all rows. */
+size_t moe_slabs_thread_bytes(const struct moe_job *j)
 {
-    const struct moe_args *a = j->a;
-    const struct expert_layer *l = experts_layer(a->experts, a->layer);
-    const struct tensor_view *const w[] = {&l->gate,
-                                           &l->up,
-                                           &l->down,
-                                           a->shared_gate ? &a->shared_gate->v : &l->gate,
-                                           a->shared_gate ? &a->shared_up->v : &l->up,
-                                           a->shared_gate ? &a->shared_down->v : &l->down};
-    size_t row = 0;
-    for (size_t i = 0; i < sizeof w / sizeof w[0]; i++)
-        row = (size_t)max_i64((int64_t)row, (int64_t)act_row_bytes(act_of(w[i]), w[i]->ne[0]));
-    const size_t sums = (CPU_SLABS * COLS + DOWN_SLABS * (size_t)a->n) * QUANT_SLAB * sizeof(float);
-    return (size_t)max_i64((int64_t)(CPU_SLAB_MOST + sums), (int64_t)(QUANT_PANEL_MOST * row));
+    const size_t sums = (CPU_SLABS * COLS + DOWN_SLABS * (size_t)j->a->n) * QUANT_SLAB;
+    return CPU_SLAB_MOST + (sums + COLS * UP_MOST) * sizeof(float);
 }
 
 /* The place of n activations from the first on: in panels if they are enough. */
@@ -74,6 +74,11 @@ static struct act_rows place(const struct act_rows *all, const struct tensor_vie
                              .stride =
                                  panels ? cpu_column_bytes(all->slab, w->ne[0]) : act_row_bytes(act_of(w), w->ne[0]),
                              .slab = panels ? all->slab : NULL};
+}
+
+static struct act_rows place_rows(const struct act_rows *all, int first)
+{
+    return (struct act_rows){.p = all->p + (size_t)first * all->stride, .stride = all->stride};
 }
 
 void moe_slabs_plan(struct moe_job *j)
@@ -89,10 +94,12 @@ void moe_slabs_plan(struct moe_job *j)
             b->gate_x = place(&j->gate_x, &l->gate, p, b->n);
             b->up_x = place(&j->up_x, &l->up, p, b->n);
             b->mid_x = place(&j->mid_x, &l->down, p, b->n);
+            b->mid_rows = place_rows(&j->mid_rows, p);
         } else {
             b->gate_x = place(&j->shared_gate_x, &a->shared_gate->v, 0, b->n);
             b->up_x = place(&j->shared_up_x, &a->shared_up->v, 0, b->n);
             b->mid_x = place(&j->shared_mid_x, &a->shared_down->v, 0, b->n);
+            b->mid_rows = j->shared_mid_rows;
         }
     }
 }
@@ -124,34 +131,22 @@ static int panel_rows(const struct act_rows *x)
     return x->slab ? x->slab->panel : QUANT_PANEL_MOST;
 }
 
-/* Copies rows [c, end) of the step for one matrix of a batch. */
-static void gather_panels(const struct moe_job *j, const struct batch *b, const struct act_rows *to,
+/* Copies rows [c, end) of n for one matrix of a batch; row: which ones they are, or NULL. */
+static void gather_panels(const struct act_rows *from, const int32_t *row, int n, const struct act_rows *to,
                           const struct tensor_view *w, int c, int end)
 {
-    const struct act_rows *from = &j->x[act_of(w)];
     const uint8_t *x[QUANT_PANEL_MOST];
-    for (int n; c < end; c += n) {
-        n = (int)min_i64(panel_rows(to), end - c);
-        for (int i = 0; i < n; i++) x[i] = from->p + (size_t)(b->row ? b->row[c + i] : c + i) * from->stride;
-        put_rows(to, w, b->n, c, x, n);
+    for (int m; c < end; c += m) {
+        m = (int)min_i64(panel_rows(to), end - c);
+        for (int i = 0; i < m; i++) x[i] = from->p + (size_t)(row ? row[c + i] : c + i) * from->stride;
+        put_rows(to, w, n, c, x, m);
     }
 }
 
-/* Quantises mid of rows [c, end) of a batch. */
-static void quantise_panels(const struct moe_job *j, const struct batch *b, int c, int end, uint8_t *rows)
+/* Gate and up share activations. */
+static bool one_input(const struct batch *b)
 {
-    const struct tensor_view *w = &b->e.down;
-    const size_t bytes = act_row_bytes(act_of(w), w->ne[0]);
-    const uint8_t *x[QUANT_PANEL_MOST];
-    for (int n; c < end; c += n) {
-        n = (int)min_i64(panel_rows(&b->mid_x), end - c);
-        for (int i = 0; i < n; i++) {
-            uint8_t *const row = rows + (size_t)i * bytes;
-            act_quantise(act_of(w), b->mid + (int64_t)(c + i) * w->ne[0], w->ne[0], row);
-            x[i] = row;
-        }
-        put_rows(&b->mid_x, w, b->n, c, x, n);
-    }
+    return b->gate_x.p == b->up_x.p;
 }
 
 /* Items: QUANT_PANELS rows of all batches, in order; task0 counts them. */
@@ -169,12 +164,13 @@ static void panel_items(void *arg, int64_t from, int64_t to, int thread)
         while (item >= j->task0[i + 1]) i++;
         const struct batch *b = &j->batch[i];
         const int c = (int)(item - j->task0[i]) * QUANT_PANELS, end = (int)min_i64(c + QUANT_PANELS, b->n);
+        const struct expert *e = &b->e;
         if (p->mid) {
-            quantise_panels(j, b, c, end, cpu_scratch_of(j->s, thread));
+            gather_panels(&b->mid_rows, NULL, b->n, &b->mid_x, &e->down, c, end);
             continue;
         }
-        gather_panels(j, b, &b->gate_x, &b->e.gate, c, end);
-        if (b->up_x.p != b->gate_x.p) gather_panels(j, b, &b->up_x, &b->e.up, c, end);
+        gather_panels(&j->x[act_of(&e->gate)], b->row, b->n, &b->gate_x, &e->gate, c, end);
+        if (!one_input(b)) gather_panels(&j->x[act_of(&e->up)], b->row, b->n, &b->up_x, &e->up, c, end);
     }
 }
 
@@ -218,33 +214,69 @@ static int up_slabs_of(const struct batch *b)
 
 /* Pieces of thread scratch. */
 struct sums {
-    float *products, *all;
+    float *products, *mid, *all;
     uint8_t *slab;
 };
 
 static struct sums sums_of(const struct moe_job *j, int thread)
 {
     struct sums s = {.products = cpu_scratch_of(j->s, thread)};
-    s.all = s.products + CPU_SLABS * COLS * QUANT_SLAB;
+    s.mid = s.products + CPU_SLABS * COLS * QUANT_SLAB;
+    s.all = s.mid + COLS * UP_MOST;
     s.slab = (uint8_t *)(s.all + DOWN_SLABS * (size_t)j->a->n * QUANT_SLAB);
     return s;
 }
 
-/* Gate and up share activations. */
-static bool one_input(const struct batch *b)
+/* Values of F that an up task takes: whole blocks of the down matrix's activations. */
+static int up_values(const struct batch *b)
 {
-    return b->gate_x.p == b->up_x.p;
+    return (int)max_i64(up_slabs_of(b) * QUANT_SLAB, act_block(act_of(&b->e.down)));
 }
 
-/* Weight rows of an up task, of batch i or a later one: all, or those of gate. */
-static struct cpu_slabs up_slabs(const struct moe_job *j, int i, int task)
+/* Weight rows from r0 on that are multiplied at a time: all, or those of gate. */
+static struct cpu_slabs up_slabs(const struct batch *b, int64_t r0)
+{
+    return cpu_slabs_of(b->gate_x.slab, &b->e.gate, one_input(b) ? &b->e.up : NULL, r0, b->e.gate.ne[1],
+                        up_slabs_of(b));
+}
+
+/* The first ones of an up task, of batch i or a later one. */
+static struct cpu_slabs first_slabs(const struct moe_job *j, int i, int task)
 {
     if (task >= j->task0[j->n_batches]) return (struct cpu_slabs){0};
     while (task >= j->task0[i + 1]) i++;
-    const struct batch *b = &j->batch[i];
-    const int64_t r0 = (int64_t)(task - j->task0[i]) * up_slabs_of(b) * QUANT_SLAB;
-    return cpu_slabs_of(b->gate_x.slab, &b->e.gate, one_input(b) ? &b->e.up : NULL, r0, b->e.gate.ne[1],
-                        up_slabs_of(b));
+    return up_slabs(&j->batch[i], (int64_t)(task - j->task0[i]) * up_values(&j->batch[i]));
+}
+
+/* Some weight rows from r0 on times rows [c0, c0 + m) -> mid, whose rows lie up_values apart. */
+static void up_part(const struct moe_job *j, const struct batch *b, int64_t r0, int c0, int m,
+                    const struct cpu_slabs *next, const struct sums *s, float *mid)
+{
+    const struct cpu_slabs gate = up_slabs(b, r0),
+                           up = cpu_slabs_of(b->up_x.slab, &b->e.up, NULL, r0, b->e.gate.ne[1], up_slabs_of(b));
+    const int step = one_input(b) ? 2 : 1;
+    const size_t part = (size_t)m * QUANT_SLAB, second = step == 2 ? part : (size_t)up.n * part;
+    products(j, &gate, &b->gate_x, c0, m, step == 2 ? next : &up, s->slab, s->products);
+    if (step == 1) products(j, &up, &b->up_x, c0, m, next, s->slab, s->products + second);
+    for (int c = 0; c < m; c++, mid += up_values(b))
+        for (int k = 0; k < up.n; k++) {
+            const float *const g = s->products + step * k * part + c * QUANT_SLAB;
+            cpu_of(j->s)->k->swiglu(up.rows[k].n, g, g + second, b->clamp, b->weight ? b->weight[c0 + c] : 1,
+                                    mid + k * QUANT_SLAB);
+        }
+}
+
+/* Quantises mid of m rows from row c0 on: n values of a task from r0 on, zeros up to the end of the row's last block.
+ */
+static void put_mid(const struct batch *b, int64_t r0, int n, int c0, int m, float *mid)
+{
+    const int64_t padded = b->e.down.ne[0];
+    const int width = up_values(b), all = (int)min_i64(width, padded - r0);
+    for (int c = c0; c < c0 + m; c++, mid += width) {
+        if (n < all) memset(mid + n, 0, (size_t)(all - n) * sizeof *mid);
+        act_quantise_part(act_of(&b->e.down), mid, r0, all, padded, b->mid_rows.p + (size_t)c * b->mid_rows.stride);
+        if (b->mid) memcpy(b->mid + c * padded + r0, mid, (size_t)all * sizeof *mid);
+    }
 }
 
 static void up_task(void *arg, int task, int thread)
@@ -254,24 +286,17 @@ static void up_task(void *arg, int task, int thread)
     int i = 0;
     while (task >= j->task0[i + 1]) i++;
     const struct batch *b = &j->batch[i];
-    const int64_t F = b->e.gate.ne[1], padded = b->e.down.ne[0];
-    const struct cpu_slabs gate = up_slabs(j, i, task), next = up_slabs(j, i, task + cpu_of(j->s)->n_threads);
-    const int64_t r0 = gate.rows[0].r0;
-    const struct cpu_slabs up = cpu_slabs_of(b->up_x.slab, &b->e.up, NULL, r0, F, up_slabs_of(b));
-    const int step = one_input(b) ? 2 : 1;
-    for (int c = 0; c < b->n && r0 == 0 && padded > F; c++)
-        memset(b->mid + c * padded + F, 0, (size_t)(padded - F) * sizeof(float));
+    const int64_t r0 = (int64_t)(task - j->task0[i]) * up_values(b);
+    const int n = (int)max_i64(0, min_i64(up_values(b), b->e.gate.ne[1] - r0)), step = up_slabs_of(b) * QUANT_SLAB;
     for (int c0 = 0; c0 < b->n; c0 += COLS) {
         const int m = (int)min_i64(COLS, b->n - c0);
-        const size_t part = (size_t)m * QUANT_SLAB, second = step == 2 ? part : up.n * part;
-        products(j, &gate, &b->gate_x, c0, m, step == 2 ? &next : &up, s.slab, s.products);
-        if (step == 1) products(j, &up, &b->up_x, c0, m, &next, s.slab, s.products + second);
-        for (int c = 0; c < m; c++)
-            for (int k = 0; k < up.n; k++) {
-                const float *const g = s.products + step * k * part + c * QUANT_SLAB;
-                cpu_of(j->s)->k->swiglu(up.rows[k].n, g, g + second, b->clamp, b->weight ? b->weight[c0 + c] : 1,
-                                        b->mid + (c0 + c) * padded + up.rows[k].r0);
-            }
+        for (int at = 0; at < n; at += step) {
+            const struct cpu_slabs next = at + step < n   ? up_slabs(b, r0 + at + step)
+                                          : c0 + m < b->n ? up_slabs(b, r0)
+                                                          : first_slabs(j, i, task + cpu_of(j->s)->n_threads);
+            up_part(j, b, r0 + at, c0, m, &next, &s, s.mid + at);
+        }
+        put_mid(b, r0, n, c0, m, s.mid);
     }
 }
 
@@ -348,14 +373,14 @@ void moe_slabs_up(struct moe_job *j)
     run_panels(j, false, j->D);
     j->task0[0] = 0;
     for (int i = 0; i < j->n_batches; i++) {
-        const int rows = up_slabs_of(&j->batch[i]) * QUANT_SLAB;
-        j->task0[i + 1] = j->task0[i] + (int)((j->batch[i].e.gate.ne[1] + rows - 1) / rows);
+        const int values = up_values(&j->batch[i]);
+        j->task0[i + 1] = j->task0[i] + (int)((j->batch[i].e.down.ne[0] + values - 1) / values);
     }
     cpu_tasks(j->s, up_task, j, j->task0[j->n_batches]);
 }
 
 void moe_slabs_down(struct moe_job *j)
 {
-    run_panels(j, true, 4 * j->batch[0].e.down.ne[0]);
+    run_panels(j, true, j->batch[0].e.down.ne[0]);
     cpu_tasks(j->s, down_task, j, (j->D + j->down_step - 1) / j->down_step);
 }
