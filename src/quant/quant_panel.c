@@ -41,6 +41,15 @@ PANEL_INLINE uint8_t *put_four(const uint8_t *const *x, size_t at, uint8_t *to)
     return put_vectors(v, to);
 }
 
+/* Asks for the lines of a panel that are written next. Q8_0 of 4,096 rows of 4,096 values, more than caches hold, one
+ * core of an AMD EPYC (Zen 5, virtual), medians of 21 in turn: 0.136 ns a value, without 0.182; from and to a
+ * second-level cache 0.041 and 0.038. Blocks of 256 gain nothing. */
+enum { AHEAD = 1024 };
+PANEL_INLINE void ask(const uint8_t *to, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(to + AHEAD + i, 1);
+}
+
 /* Bytes of n rows, as quads. */
 static inline uint8_t *put_quads(const uint8_t *const *x, size_t at, size_t bytes, int n, uint8_t *to)
 {
@@ -53,6 +62,7 @@ static inline void pack_32(int k, const uint8_t *const *x, int n, int first, int
 {
     const size_t d = (size_t)k, offset = d + (size_t)k / 32 * 4, sum = offset + (size_t)k / 32 * 4;
     for (size_t b = (size_t)first; b < (size_t)(first + n_blocks); b++) {
+        ask(to, (sums ? 44 : 40) * (size_t)n);
         to = put_quads(x, 32 * b, 32, n, to);
         to = put(x, offset + 4 * b, n, to);
         to = put(x, d + 4 * b, n, to);
