@@ -202,7 +202,7 @@ void ds4_engine_plan_for(const ds4_engine *g, int ctx, struct ds4_memory_plan *p
  * (one at work, and a history that the next goes on from) others wait for a layer of somebody's chunk. Models with wide
  * rows get smaller ones where their scratch memory would be more than a sixteenth of what is available, and machines
  * whose memory is short. */
-enum { CHUNK_ALONE = 2048, CHUNK_SHARED = 1024, CHUNK_LEAST = 256, SCRATCH_ALWAYS = 640 << 20, SCRATCH_PART = 16 };
+enum { CHUNK_ALONE = 2048, CHUNK_SHARED = 1024, CHUNK_LEAST = 256, SCRATCH_ALWAYS = 704 << 20, SCRATCH_PART = 16 };
 
 static bool chunk_fits(const struct ds4_memory_plan *p)
 {
