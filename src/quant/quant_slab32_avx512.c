@@ -12,7 +12,9 @@
  * once, three runs of bench_quant: Q8_0 166 to 177 and 225 to 234; MXFP4 168 and 175, 222 and 238 (and 113, 140 while
  * the clock was low). Zen 4, 3.7 GHz, peak 236, floor 189, panels of four rows: Q8_0 181. One of two cores of an AMD
  * EPYC (Zen 5, virtual), slabs and panels of eight in the caches, share of the peak in alternation with it, medians of
- * 101, all columns at once in brackets: Q8_0 0.76 (0.71), MXFP4 0.75 (0.71), Q4_0 0.73 (0.71), Q4_1 0.68 (0.65).
+ * 101, all columns at once in brackets: Q8_0 0.76 (0.71), MXFP4 0.75 (0.71), Q4_0 0.73 (0.71), Q4_1 0.68 (0.65). Of 64
+ * rows there, in turn with those, three runs: Q8_0 0.74, 0.74 and 0.79 (0.72, 0.73, 0.76), 8,192 rows from memory times
+ * 264 activations, with unpacking, 0.68, 0.69 and 0.69 (0.66, 0.66, 0.64).
  *
  * Weights are transposed before they are unpacked (quant_slab_rows_avx512.h). Per block and sixteen rows 12 blends of
  * loads and 8 shuffles for nibbles, 8 look-ups, 4 shifts, and another 19 for scales, two a cycle: 26 cycles; Q8_0 8,

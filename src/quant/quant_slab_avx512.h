@@ -7,9 +7,9 @@
  * integers, stay in registers.
  *
  * What decides it on Intel (Ice Lake): 512 bits are loaded 1.15 times a cycle, not twice, so that two products a cycle
- * ask for at most 0.57 loads each: this shape needs 0.58 (32 rows times eight columns 0.63, of two parts' weights and
- * eight columns). And a load whose address has the twelve lower bits of a store that is not done yet waits for it: with
- * the chains of floats in memory, a block of Q8_0 took 132 cycles where it takes 103 when no addresses meet. */
+ * ask for at most 0.57 loads each: this shape needs 0.58 (32 rows times eight columns 0.63). And a load whose address
+ * has the twelve lower bits of a store that is not done yet waits for it: with the chains of floats in memory, a block
+ * of Q8_0 took 132 cycles where it takes 103 when no addresses meet. */
 #ifndef QUANT_QUANT_SLAB_AVX512_H
 #define QUANT_QUANT_SLAB_AVX512_H
 #include "quant/quant_avx512.h"
