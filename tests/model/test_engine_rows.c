@@ -30,6 +30,28 @@ static void test_chunks(void **state)
     }
 }
 
+/* Chunks of which only a part is attended to at a time (DEEPSEEK4_PART). */
+static void test_long_chunks(void **state)
+{
+    enum { N = 2081 };
+    static const int chunk[] = {512, 1152, 2048};
+    float want[KIT_VOCAB];
+    for (size_t i = 0; i < sizeof chunk / sizeof *chunk; i++) {
+        struct ds4_options o = kit_options(KIT_Q2);
+        o.prefill_chunk = chunk[i];
+        o.sessions = 1;
+        ds4_engine *g = kit_open(&o);
+        ds4_session *s = kit_session(g);
+        kit_sync(s, kit_tokens(), N);
+        if (i)
+            assert_memory_equal(ds4_session_logits(s), want, sizeof want);
+        else
+            memcpy(want, ds4_session_logits(s), sizeof want);
+        ds4_session_free(s);
+        ds4_engine_close(g);
+    }
+}
+
 /* The answers mean something: they are finite, differ from position to position and from model to model. */
 static void test_answers(void **state)
 {
@@ -180,13 +202,10 @@ static void test_pieces_beside_an_answer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_chunks),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_batch),
-        cmocka_unit_test(test_interrupted_sweep),
-        cmocka_unit_test(test_two_sweeps),
-        cmocka_unit_test(test_pieces_beside_an_answer),
+        cmocka_unit_test(test_answers),     cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_long_chunks), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_batch),       cmocka_unit_test(test_interrupted_sweep),
+        cmocka_unit_test(test_two_sweeps),  cmocka_unit_test(test_pieces_beside_an_answer),
     };
     return cmocka_run_group_tests(tests, NULL, kit_teardown);
 }
