@@ -239,7 +239,8 @@ struct moe_args {            /* spec deepseek-v4 3.9: routed experts in ascendin
     const struct dev_buf *shared_weight;                         /* FLOAT [T][1] factor of the shared expert; NULL: 1 */
     double clamp, shared_clamp;                                  /* <= 1e-6: none */
     struct dev_buf *out;                                         /* FLOAT [T][D]; may be x */
-    struct dev_buf *mid; /* FLOAT [T][k][F] in selection order, or NULL: the tap expert_mid */
+    struct dev_buf *mid; /* FLOAT [T][k][F] in selection order, or NULL: the tap expert_mid; work_desc does not count
+                            what it takes */
     int n;
 };
 struct hc_gates_args { /* spec deepseek-v4 3.2: mix [T][2m+m^2] (head: [T][m]) -> pre, post, comb in place */

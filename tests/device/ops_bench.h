@@ -15,7 +15,7 @@ struct chunk {
     bool coded;
 };
 
-enum { RESULT_CHUNKS = 40000, RESULT_VALUES = 400000 };
+enum { RESULT_CHUNKS = 40000, RESULT_VALUES = 1100000 };
 
 struct result {
     size_t n_values;

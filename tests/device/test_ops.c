@@ -42,6 +42,8 @@ static const struct op_case cases[] = {
     MATMUL(QT_BF16, 65, 11, 1, 3),
     MATMUL(QT_BF16, 1024, 18, 2, 0),
     {.op = "matmul", .run = run_matmul, .type = QT_F16, .k = 148, .rows = 24, .groups = 2, .flag = true},
+    /* an output that goes past the caches, but for the last rows of the weights */
+    MATMUL(QT_Q8_0, 32, 31815, 1, 0),
     MATMUL(QT_Q8_0, 32, 1, 1, 0),
     MATMUL(QT_Q8_0, 96, 37, 1, 5),
     MATMUL(QT_Q8_0, 1056, 66, 2, 0),
