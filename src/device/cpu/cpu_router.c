@@ -28,7 +28,7 @@ static void scores(enum router_score kind, const float *logit, int n, float *p)
 }
 
 /* The k largest in descending order, ties to the lower id. A value that is not a number is never larger. */
-static void top_k_slowly(const float *score, int n, int k, uint8_t *taken, int32_t *ids)
+static void top_k(const float *score, int n, int k, uint8_t *taken, int32_t *ids)
 {
     memset(taken, 0, (size_t)n);
     for (int i = 0; i < k; i++) {
@@ -37,23 +37,6 @@ static void top_k_slowly(const float *score, int n, int k, uint8_t *taken, int32
             if (!taken[e] && (best < 0 || score[e] > score[best])) best = e;
         taken[best] = 1;
         ids[i] = best;
-    }
-}
-
-/* The same, of numbers alone in one pass. */
-static void top_k(const float *score, int n, int k, uint8_t *taken, int32_t *ids)
-{
-    int have = 0;
-    for (int e = 0; e < n && k > 0; e++) {
-        const float x = score[e];
-        if (x != x) {
-            top_k_slowly(score, n, k, taken, ids);
-            return;
-        }
-        if (have == k && !(x > score[ids[k - 1]])) continue;
-        int at = have < k ? have++ : k - 1;
-        for (; at > 0 && x > score[ids[at - 1]]; at--) ids[at] = ids[at - 1];
-        ids[at] = e;
     }
 }
 
