@@ -9,7 +9,6 @@
  * and writing the streams about as much. 2,048 rows of four streams of 4,096 values, two cores of an AMD EPYC (Zen 5,
  * virtual), thread time a row in turn with the single operations by 64 rows, medians of 15: 12.3 microseconds (20.4);
  * of which products take 4.3, expansion 3.5. With 12, 24 and 32 rows a task 14.1, 12.9 and 12.5. */
-#include <math.h>
 #include <string.h>
 #include "device/cpu/cpu_internal.h"
 
@@ -166,7 +165,7 @@ static const float *mix_begin(const struct mix_job *j, int64_t i, float *factor)
     const float *const gates = buf_floats(a->mix, i);
     const int m = a->streams;
     if (a->y) j->k->hc_expand(m, gates + m, gates + 2 * m, buf_floats(a->y, i), x, j->width);
-    *factor = 1.0f / sqrtf(j->k->dot(j->values, x, x) / (float)j->values + (float)a->eps);
+    *factor = cpu_rms_factor(j->k->dot(j->values, x, x), j->values, (float)a->eps);
     return x;
 }
 

@@ -2,11 +2,18 @@
  * and give the same bits; orders of summation: docs/numerics.md. Lengths are values, buffers plain floats. */
 #ifndef CPU_KERNELS_H
 #define CPU_KERNELS_H
+#include <math.h>
 #include "device/device.h"
 
 enum { CPU_TILE = 64 };        /* rows of a tile of "stripes" */
 enum { CPU_PART = 64 };        /* values of a part of put_rows */
 enum { CPU_MAX_STREAMS = 64 }; /* hyper-connection streams that hc_expand can take */
+
+/* 1 / root mean square of a row from the sum of its squares (docs/numerics.md, rms_norm). */
+static inline float cpu_rms_factor(float squares, int width, float eps)
+{
+    return 1.0f / sqrtf(squares / (float)width + eps);
+}
 
 /* Visible rows of a query in tiles; rows are decoded and padded with zeros to width (a multiple of 16), or, for
  * index_scores, halves as a store has them. */
