@@ -105,14 +105,15 @@ $(BUILD)/src/serve/page_files.c: tools/embed.sh $(PAGE)
 $(BUILD)/src/serve/page_files.o: $(BUILD)/src/serve/page_files.c
 	$(CC) $(ALL_CFLAGS) -c $< -o $@
 
-# Files named *_avx2.c, *_avxvnni.c and *_avx512.c hold AVX2, AVX-VNNI and AVX-512 kernels; they are called only where the processor has the
+# Files named *_avx2.c, *_avxvnni.c, *_avx512.c and *_amx.c hold AVX2, AVX-VNNI, AVX-512 and AMX kernels; they are called only where the processor has the
 # instructions, and are empty elsewhere. No fuzz target reaches them, and clang needs minutes for them under its sanitizers.
 TARGET := $(shell $(CC) -dumpmachine)
 ifneq ($(filter x86_64-% amd64-%,$(TARGET)),)
 AVX512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vbmi -mavx512vnni -mgfni -mprefer-vector-width=512
-$(BUILD)/%_avx2.o $(BUILD)/%_avxvnni.o $(BUILD)/%_avx512.o: ISA_FLAGS := -mavx2 -mfma -mf16c $(if $(filter fuzz,$(MODE)),-fno-sanitize=all)
+$(BUILD)/%_avx2.o $(BUILD)/%_avxvnni.o $(BUILD)/%_avx512.o $(BUILD)/%_amx.o: ISA_FLAGS := -mavx2 -mfma -mf16c $(if $(filter fuzz,$(MODE)),-fno-sanitize=all)
 $(BUILD)/%_avxvnni.o: ISA_FLAGS += -mavxvnni
-$(BUILD)/%_avx512.o: ISA_FLAGS += $(AVX512)
+$(BUILD)/%_avx512.o $(BUILD)/%_amx.o: ISA_FLAGS += $(AVX512)
+$(BUILD)/%_amx.o: ISA_FLAGS += -mamx-tile -mamx-int8
 endif
 # Those named *_neon.c hold kernels of 64-bit ARM; NEON itself is part of the architecture.
 ifneq ($(filter aarch64-% arm64-%,$(TARGET)),)
@@ -195,7 +196,7 @@ CROSS_BUILD := build/aarch64
 CROSS_TESTS := $(wildcard tests/unit/test_quant_*.c) $(addprefix tests/device/test_,cpu_attention.c cpu_kernels.c device_state.c ref_units.c)
 cross-aarch64:
 	@tools/deps.sh cross
-	@+$(SUBMAKE) CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar BUILD=$(CROSS_BUILD) LIBS=-lm TESTS="$(CROSS_TESTS)" SUP_SRC=tests/support/quant_vectors.c \
+	@+$(SUBMAKE) CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar BUILD=$(CROSS_BUILD) LIBS=-lm TESTS="$(CROSS_TESTS)" SUP_SRC="tests/support/quant_vectors.c tests/support/tiles_model_slabs_amx.c" \
 		SRC_DIRS="src/base src/quant src/gguf src/experts src/device src/device/ref src/device/cpu" tests
 	@tests/run_aarch64.sh $(CROSS_TESTS:%.c=$(CROSS_BUILD)/%)
 

@@ -8,7 +8,7 @@
  *
  * "GB/s" reads weights that no cache holds, 512 KiB a time as a task does, with one activation row; the other columns
  * work on a small matrix (thousand million multiply-adds per second for 1, 4, 8, 32 activation rows by tile kernels;
- * with slabs and panels for 4, 12, 48 and 1,024, unpacking included, packing not). Sets take turns and the best of
+ * with slabs and panels for 4, 12, 24, 48 and 1,024, unpacking included, packing not). Sets take turns and the best of
  * several rounds counts, so that a busy machine hurts them alike. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@
 enum { K = 4096, TILE_ROWS = 32, SMALL_ROWS = 64, MAX_COLS = 32, ROUNDS = 5 };
 static const size_t STREAM_BYTES = 96u << 20, TASK_BYTES = 512u << 10;
 static const int col_counts[] = {1, 4, 8, 32};
-static const int slab_counts[] = {4, 12, 48, 1024};
-enum { N_COUNTS = 4, MOST_SLAB = 1024 };
+static const int slab_counts[] = {4, 12, 24, 48, 1024};
+enum { N_COUNTS = 4, N_SLAB_COUNTS = 5, MOST_SLAB = 1024 };
 
 /* Time that this thread has computed: other programs on the machine cost it less than by the clock on the wall. */
 static double cpu_s(void)
@@ -109,11 +109,11 @@ static void bench_slabs(const struct work *b)
     for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
         const struct quant_slab *const s = quant_slab((enum quant_isa)isa, b->type);
         if (!s || !quant_isa_usable((enum quant_isa)isa)) continue;
-        struct cpu_panels x = {.s = s, .k = K, .p = aligned(MOST_SLAB * cpu_column_bytes(s, K))};
+        struct cpu_panels x = {.s = s, .k = K, .p = aligned(MOST_SLAB * cpu_column_bytes(s, K) + QUANT_PANEL_BEHIND)};
         uint8_t *const slab = aligned(CPU_SLAB_MOST);
         float *const acc = aligned(MOST_SLAB * QUANT_SLAB * sizeof *acc);
         printf("%-8s %-7s    slabs |", quant_type(b->type)->name, quant_isa_name((enum quant_isa)isa));
-        for (int i = 0; i < N_COUNTS; i++) {
+        for (int i = 0; i < N_SLAB_COUNTS; i++) {
             x.n = slab_counts[i];
             for (int c = 0; c < x.n; c += s->panel) {
                 const uint8_t *row[QUANT_PANEL_MOST];

@@ -53,13 +53,14 @@ struct ds4_options {
     const char *const *model_paths; /* a file, any shard of a split set, or several whole files */
     int n_model_paths;
     const char *backend; /* "cpu" (NULL), "ref" */
-    const char *isa;    /* kernels of "cpu": scalar, avx2, avxvnni, avx512, neon, neon-dotprod, neon-i8mm; NULL: best */
-    int threads;        /* 0: one per physical core, and for decode steps as many of them as read memory fastest */
-    int threads_decode; /* of decode steps, if threads is set too; 0: as many */
-    bool numa_off;      /* do not bind threads to cores, nor cut work and weights by memory nodes, where there are
-                           several nodes */
-    int prefill_chunk;  /* most rows of a prefill step; 0: at most 2048, as sessions and memory allow */
-    int sessions, ctx;  /* what the memory plan counts with: sessions of ctx tokens; 0: 1 and 32768 */
+    /* kernels of "cpu": scalar, avx2, avxvnni, avx512, amx, neon, neon-dotprod, neon-i8mm; NULL: best */
+    const char *isa;
+    int threads;           /* 0: one per physical core, and for decode steps as many of them as read memory fastest */
+    int threads_decode;    /* of decode steps, if threads is set too; 0: as many */
+    bool numa_off;         /* do not bind threads to cores, nor cut work and weights by memory nodes, where there are
+                              several nodes */
+    int prefill_chunk;     /* most rows of a prefill step; 0: at most 2048, as sessions and memory allow */
+    int sessions, ctx;     /* what the memory plan counts with: sessions of ctx tokens; 0: 1 and 32768 */
     uint64_t anchor_bytes; /* rewind points per session; 0: 256 MiB */
     uint64_t memory_limit; /* bytes the engine may count on; 0: what is free now */
     enum ds4_load load;

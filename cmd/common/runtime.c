@@ -59,7 +59,7 @@ static const struct option options[] = {
      "where memory has several nodes, bind threads to cores and give each the rows of the weights that are near it",
      OPTION_CHOICE(struct runtime_options, engine.numa_off), .initial = "auto", .rare = true},
     {"--isa", NULL, "NAME",
-     "kernels of the cpu backend: scalar (portable C), avx2, avxvnni, avx512, neon, neon-dotprod, neon-i8mm "
+     "kernels of the cpu backend: scalar (portable C), avx2, avxvnni, avx512, amx, neon, neon-dotprod, neon-i8mm "
      "(default: the best the processor has)",
      OPTION_TEXT(struct runtime_options, engine.isa), .rare = true},
     {"--kv-sim", NULL, "on|off", "the model's FP8/FP4 rounding of stored rows; off keeps rows in F32",

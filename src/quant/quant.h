@@ -121,13 +121,14 @@ void act_quantise_part(enum act_format f, const float *x, int64_t first, int64_t
 void act_decode(enum act_format f, const void *row, int64_t k, float *out);
 
 /* Kernel sets, of each kind of processor the better ones last. All give the same bits; they differ in speed. AVXVNNI:
- * AVX2 and the 8-bit dot products of 256 bits. AVX512: the parts F, BW, DQ, VL, VBMI, VNNI and GFNI. NEON: any 64-bit
- * ARM processor; with 8-bit dot products; with 8-bit matrix products too. */
+ * AVX2 and the 8-bit dot products of 256 bits. AVX512: the parts F, BW, DQ, VL, VBMI, VNNI and GFNI. AMX: those and
+ * tiles of 8-bit products. NEON: any 64-bit ARM processor; with 8-bit dot products; with 8-bit matrix products too. */
 enum quant_isa {
     QUANT_SCALAR,
     QUANT_AVX2,
     QUANT_AVXVNNI,
     QUANT_AVX512,
+    QUANT_AMX,
     QUANT_NEON,
     QUANT_NEON_DOTPROD,
     QUANT_NEON_I8MM,
@@ -141,29 +142,39 @@ enum quant_isa quant_isa_best(void);
 quant_tile_fn *quant_tile(enum quant_isa isa, uint32_t id);
 /* Products with many activation rows: weight rows are unpacked into a slab once, activation rows are packed in panels,
  * and the slab is multiplied with one panel after the other. The outputs have the bits of the tile kernel.
- *   panel   per block: codes [block/4][n][4], sums [..][n], scales [n], of n activation rows; n * panel_block bytes
+ *   panel   per block the codes, sums and scales of n activation rows; n * panel_block bytes, and QUANT_PANEL_BEHIND
+ *           that can be read
  *   slab    per block: slab_block bytes, as the kernel set likes them, on a 64-byte border
  * A row can be cut into pieces of whole blocks, one slab each, which are taken in order. */
 enum {
     QUANT_SLAB = 64, /* weight rows of a slab */
-    QUANT_PANEL_MOST = 6,
-    QUANT_PANELS = 24 /* a multiple of every panel's rows */
+    QUANT_PANEL_MOST = 16,
+    QUANT_PANELS = 48 /* a multiple of every panel's rows */,
+    QUANT_PANEL_BEHIND = 1024 /* bytes */
 };
 enum { SLAB_FIRST = 1, SLAB_LAST = 2 }; /* pieces of a row */
 struct quant_slab {
-    int block; /* values */
-    int panel; /* activation rows of a panel; the last one can have fewer */
-    int from;  /* fewest activation rows with which this is faster than the tile kernel */
+    int block;                      /* values */
+    int rows;                       /* weight rows that are unpacked at a time: QUANT_SLAB, or a half */
+    int panel;                      /* activation rows of a panel; the last one can have fewer */
+    int from;                       /* fewest activation rows with which this is faster than `fewer` */
+    const struct quant_slab *fewer; /* NULL: the tile kernel */
     size_t slab_block, panel_block;
+    /* NULL, or what a thread calls before its first multiply, and after the last one. */
+    void (*begin)(void);
+    void (*end)(void);
     /* Packs blocks first.. of n <= panel rows of k values in the weights' activation format. */
     void (*pack)(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *panel);
-    /* Unpacks blocks first.. of weight rows. */
-    void (*fill)(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab);
-    /* acc[n][QUANT_SLAB]: the chains of the outputs, which a first piece starts; panel: at the piece's first block. */
+    /* Unpacks blocks first.. of `rows` weight rows. */
+    void (*fill)(const uint8_t *const *row, int first, int n_blocks, uint8_t *slab);
+    /* acc[n][QUANT_SLAB]: the chains of the outputs, `rows` of each, which a first piece starts; panel: at the piece's
+     * first block. */
     void (*multiply)(int n_blocks, const uint8_t *slab, const uint8_t *panel, int n, int piece, float *acc);
 };
 /* NULL: the set has no such kernels for the type. */
 const struct quant_slab *quant_slab(enum quant_isa isa, uint32_t id);
+/* What is fastest with n activation rows: s, or what it names for fewer; NULL: the tile kernel. s may be NULL. */
+const struct quant_slab *quant_slab_for(const struct quant_slab *s, int n);
 /* Sum of a[i]*b[i] in the order of F32 weights (docs/numerics.md, lanes16), by the best kernel set. No alignment
  * needed. */
 float quant_dot_f32(const float *a, const float *b, int64_t k);

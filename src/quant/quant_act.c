@@ -108,7 +108,7 @@ void act_q8_k_scalar(const float *x, int64_t n_blocks, int8_t *q, float *d, int1
 
 static void quantise_blocks(enum act_format f, const float *x, int64_t n_blocks, int8_t *q, float *d, void *sums)
 {
-    const struct quant_act_set set = quant_act_set(quant_isa_best());
+    const struct quant_act_set set = quant_act_set(quant_isa_vectors());
     if (f == ACT_Q8_0)
         set.q8_0(x, n_blocks, q, d, sums);
     else

@@ -23,6 +23,9 @@ typedef void act_q8_0_fn(const float *x, int64_t n_blocks, int8_t *q, float *d, 
 typedef void act_q8_k_fn(const float *x, int64_t n_blocks, int8_t *q, float *d, int16_t *bsums);
 act_q8_0_fn act_q8_0_scalar, act_q8_0_avx2, act_q8_0_avx512, act_q8_0_neon;
 act_q8_k_fn act_q8_k_scalar, act_q8_k_avx2, act_q8_k_avx512, act_q8_k_neon;
+/* The best set but for AMX, whose vector kernels are those of AVX512, and for which one cannot ask often: a virtual
+ * machine's host answers. */
+enum quant_isa quant_isa_vectors(void);
 /* The quantisers of a kernel set. */
 struct quant_act_set {
     act_q8_0_fn *q8_0;
@@ -40,7 +43,8 @@ extern const quant_tile_table quant_tiles_scalar, quant_tiles_avx2, quant_tiles_
     quant_tiles_neon_dotprod, quant_tiles_neon_i8mm;
 /* Slab kernels likewise. */
 typedef const struct quant_slab *quant_slab_table[QUANT_SLOTS];
-extern const quant_slab_table quant_slabs_none, quant_slabs_avx2, quant_slabs_avxvnni, quant_slabs_avx512;
+extern const quant_slab_table quant_slabs_none, quant_slabs_avx2, quant_slabs_avxvnni, quant_slabs_avx512,
+    quant_slabs_amx;
 /* Panels of the types with blocks of 32, also with sums times scales, and of those with blocks of 256: with their
  * activation sums in pairs, or with what codes that are `high` too high add to each sub-block's sum, negated. */
 typedef void quant_pack_fn(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *panel);
@@ -53,6 +57,12 @@ quant_pack_fn quant_pack_high_32 /* IQ2_XXS */, quant_pack_iq2_xxs_eighths /* qu
 /* Quads of every fourth value. */
 quant_pack_fn quant_pack_iq2_16_fourths, quant_pack_iq3_xxs_fourths, quant_pack_iq3_s_fourths, quant_pack_iq1_s_fourths,
     quant_pack_iq1_m_fourths;
+/* Panels for tiles of products: rows of 32 codes as they are, also with sums times scales, with pairs of sums of 32, in
+ * quads of every fourth or every eighth value; of 64 codes, with sums of sixteen as bytes. */
+quant_pack_fn quant_pack_rows_32, quant_pack_rows_32_sums, quant_pack_rows_steps, quant_pack_rows_256,
+    quant_pack_rows_pairs_32, quant_pack_rows_fourths, quant_pack_rows_eighths, quant_pack_rows_q2_k;
+/* Sums of 32 codes of n rows, of 16-bit sums of 16 at x[c] + at, in pairs; returns what follows. */
+uint8_t *quant_put_sums_32(const uint8_t *const *x, size_t at, int n, uint8_t *to);
 /* How much too high unsigned codes are. */
 enum {
     IQ2_OFFSET = 43,

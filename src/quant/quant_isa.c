@@ -3,6 +3,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #if defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
@@ -17,6 +21,7 @@ static const struct {
     [QUANT_AVX2] = {"avx2", &quant_tiles_avx2, &quant_slabs_avx2, {act_q8_0_avx2, act_q8_k_avx2}},
     [QUANT_AVXVNNI] = {"avxvnni", &quant_tiles_avx2, &quant_slabs_avxvnni, {act_q8_0_avx2, act_q8_k_avx2}},
     [QUANT_AVX512] = {"avx512", &quant_tiles_avx512, &quant_slabs_avx512, {act_q8_0_avx512, act_q8_k_avx512}},
+    [QUANT_AMX] = {"amx", &quant_tiles_avx512, &quant_slabs_amx, {act_q8_0_avx512, act_q8_k_avx512}},
     [QUANT_NEON] = {"neon", &quant_tiles_neon, &quant_slabs_none, {act_q8_0_neon, act_q8_k_neon}},
     [QUANT_NEON_DOTPROD] = {"neon-dotprod",
                             &quant_tiles_neon_dotprod,
@@ -39,6 +44,20 @@ static bool processor_has_avxvnni(void)
     return __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> BIT & 1;
 }
 
+/* The system keeps the tiles, 8 KiB a thread, only for a process that asked for them. */
+static bool process_has_tiles(void)
+{
+#ifdef __linux__
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
+    enum { TILE = 24, INT8 = 25 };
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> TILE & 1 && d >> INT8 & 1 &&
+           syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA) == 0;
+#else
+    return false;
+#endif
+}
+
 /* Every processor with AVX2 has the half-float conversions (F16C) too. That the system keeps the registers is part of
  * what is asked. */
 static bool processor_has(enum quant_isa isa)
@@ -46,10 +65,11 @@ static bool processor_has(enum quant_isa isa)
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     if (isa == QUANT_AVX2) return avx2;
     if (isa == QUANT_AVXVNNI) return avx2 && processor_has_avxvnni();
-    return isa == QUANT_AVX512 && avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni") &&
-           __builtin_cpu_supports("gfni");
+    if (isa == QUANT_AMX && !process_has_tiles()) return false;
+    return (isa == QUANT_AVX512 || isa == QUANT_AMX) && avx2 && __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
+           __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("gfni");
 }
 #elif defined(__aarch64__)
 /* Bits of the kernel's list of features; elsewhere than on Linux a feature counts where the whole program may use it.
@@ -80,14 +100,25 @@ static bool processor_has(enum quant_isa isa)
 
 bool quant_isa_usable(enum quant_isa isa)
 {
-    return isa == QUANT_SCALAR || ((*sets[isa].tiles)[QT_F32] && processor_has(isa));
+    const bool compiled = (*sets[isa].tiles)[QT_F32] && (isa != QUANT_AMX || quant_slabs_amx[QT_Q8_0]);
+    return isa == QUANT_SCALAR || (compiled && processor_has(isa));
+}
+
+static enum quant_isa best(bool tiles)
+{
+    int isa = QUANT_ISA_COUNT - 1;
+    while ((isa == QUANT_AMX && !tiles) || !quant_isa_usable((enum quant_isa)isa)) isa--;
+    return (enum quant_isa)isa;
 }
 
 enum quant_isa quant_isa_best(void)
 {
-    int isa = QUANT_ISA_COUNT - 1;
-    while (!quant_isa_usable((enum quant_isa)isa)) isa--;
-    return (enum quant_isa)isa;
+    return best(true);
+}
+
+enum quant_isa quant_isa_vectors(void)
+{
+    return best(false);
 }
 
 struct quant_act_set quant_act_set(enum quant_isa isa)
@@ -111,9 +142,15 @@ const struct quant_slab *quant_slab(enum quant_isa isa, uint32_t id)
     return slot < 0 ? NULL : (*sets[isa].slabs)[slot];
 }
 
+const struct quant_slab *quant_slab_for(const struct quant_slab *s, int n)
+{
+    while (s && n < s->from) s = s->fewer;
+    return s;
+}
+
 float quant_dot_f32(const float *a, const float *b, int64_t k)
 {
     float sum;
-    quant_tile(quant_isa_best(), QT_F32)((int)k, a, 0, 1, b, 0, 1, &sum, 1);
+    quant_tile(quant_isa_vectors(), QT_F32)((int)k, a, 0, 1, b, 0, 1, &sum, 1);
     return sum;
 }

@@ -2,6 +2,9 @@
 #include <string.h>
 #include "quant/quant_internal.h"
 
+/* Rows of the panels of vector kernels, but for a last one. */
+enum { SIX = 6 };
+
 /* 4 bytes of n rows, each at its place, side by side; returns what follows. */
 static inline uint8_t *put(const uint8_t *const *x, size_t at, int n, uint8_t *to)
 {
@@ -15,7 +18,6 @@ typedef uint32_t v4u __attribute__((vector_size(16)));
 #define PANEL_INLINE static inline __attribute__((always_inline))
 PANEL_INLINE uint8_t *put_vectors(const v4u v[6], uint8_t *to)
 {
-    _Static_assert(QUANT_PANEL_MOST == 6, "three pairs of rows");
     v4u low[3], high[3];
 #pragma GCC unroll 3
     for (int i = 0; i < 3; i++) { /* pairs of quads 0 and 1, of 2 and 3 */
@@ -53,8 +55,8 @@ PANEL_INLINE void ask(const uint8_t *to, size_t bytes)
 /* Bytes of n rows, as quads. */
 static inline uint8_t *put_quads(const uint8_t *const *x, size_t at, size_t bytes, int n, uint8_t *to)
 {
-    for (size_t i = 0; i < bytes && n == QUANT_PANEL_MOST; i += 16) to = put_four(x, at + i, to);
-    for (size_t i = 0; i < bytes && n < QUANT_PANEL_MOST; i += 4) to = put(x, at + i, n, to);
+    for (size_t i = 0; i < bytes && n == SIX; i += 16) to = put_four(x, at + i, to);
+    for (size_t i = 0; i < bytes && n < SIX; i += 4) to = put(x, at + i, n, to);
     return to;
 }
 
@@ -72,8 +74,8 @@ static inline void pack_32(int k, const uint8_t *const *x, int n, int first, int
 
 void quant_pack_32(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *panel)
 {
-    if (n == QUANT_PANEL_MOST)
-        pack_32(k, x, QUANT_PANEL_MOST, first, n_blocks, false, panel);
+    if (n == SIX)
+        pack_32(k, x, SIX, first, n_blocks, false, panel);
     else if (n == 4)
         pack_32(k, x, 4, first, n_blocks, false, panel);
     else
@@ -82,8 +84,8 @@ void quant_pack_32(int k, const uint8_t *const *x, int n, int first, int n_block
 
 void quant_pack_32_sums(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *panel)
 {
-    if (n == QUANT_PANEL_MOST)
-        pack_32(k, x, QUANT_PANEL_MOST, first, n_blocks, true, panel);
+    if (n == SIX)
+        pack_32(k, x, SIX, first, n_blocks, true, panel);
     else if (n == 4)
         pack_32(k, x, 4, first, n_blocks, true, panel);
     else
@@ -123,7 +125,7 @@ static inline uint8_t *put_high(const uint8_t *const *x, size_t at, int n, int h
 }
 
 /* Sums of 32 values of a block, of 16-bit sums of 16, in pairs. */
-static inline uint8_t *put_sums_32(const uint8_t *const *x, size_t at, int n, uint8_t *to)
+uint8_t *quant_put_sums_32(const uint8_t *const *x, size_t at, int n, uint8_t *to)
 {
     for (size_t i = 0; i < 4; i++)
         for (int c = 0; c < n; c++, to += 4) {
@@ -170,10 +172,10 @@ PANEL_INLINE void eighths(const uint8_t *x, v4u *low, v4u *high)
 /* The same of n rows. */
 PANEL_INLINE uint8_t *put_eighths(const uint8_t *const *x, size_t at, int n, uint8_t *to)
 {
-    v4u quad[2][QUANT_PANEL_MOST];
+    v4u quad[2][SIX];
 #pragma GCC unroll 6
     for (int c = 0; c < n; c++) eighths(x[c] + at, &quad[0][c], &quad[1][c]);
-    if (n == QUANT_PANEL_MOST) return put_vectors(quad[1], put_vectors(quad[0], to));
+    if (n == SIX) return put_vectors(quad[1], put_vectors(quad[0], to));
     for (int j = 0; j < 8; j++)
         for (int c = 0; c < n; c++, to += 4) memcpy(to, (const uint8_t *)&quad[j / 4][c] + 4 * (j % 4), 4);
     return to;
@@ -230,7 +232,7 @@ static inline void pack_256(int k, const uint8_t *const *x, int n, int first, in
         else if (high)
             to = put_high_8(x, 256 * b, n, to);
         else if (each == 2)
-            to = put_sums_32(x, bsums + 32 * b, n, to);
+            to = quant_put_sums_32(x, bsums + 32 * b, n, to);
         else
             for (size_t i = 0; i < 8; i++) to = put(x, bsums + 32 * b + 4 * i, n, to);
         to = put(x, d + 4 * b, n, to);
@@ -240,8 +242,8 @@ static inline void pack_256(int k, const uint8_t *const *x, int n, int first, in
 #define PACK_256(name, high, each, order)                                                                              \
     void name(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *panel)                          \
     {                                                                                                                  \
-        if (n == QUANT_PANEL_MOST)                                                                                     \
-            pack_256(k, x, QUANT_PANEL_MOST, first, n_blocks, high, each, order, panel);                               \
+        if (n == SIX)                                                                                                  \
+            pack_256(k, x, SIX, first, n_blocks, high, each, order, panel);                                            \
         else if (n == 4)                                                                                               \
             pack_256(k, x, 4, first, n_blocks, high, each, order, panel);                                              \
         else                                                                                                           \

@@ -79,36 +79,52 @@ INLINE slab_multiply *slab256_multiply(enum qtype t)
 typedef void part256_fn(enum qtype t, const void *book, const uint8_t *const row[SLAB_ROWS], size_t at,
                         struct part256 *s);
 
-INLINE void fill256(part256_fn *part, enum qtype t, const void *book, const uint8_t *const row[QUANT_SLAB], int first,
-                    int n_blocks, uint8_t *slab)
+/* What a fill reads and writes: blocks first.. of rows, in parts: of all that a slab has, or one. */
+struct filling {
+    const uint8_t *const *row;
+    int first, n_blocks, parts;
+    struct part256 *to;
+};
+
+INLINE void fill256(part256_fn *part, enum qtype t, const void *book, const struct filling *f)
 {
-    struct part256 *const s = (struct part256 *)(void *)slab;
-    for (int h = 0; h < PARTS; h++)
-        for (int b = 0; b < n_blocks; b++) {
-            const size_t at = (size_t)(first + b) * block_bytes(t);
-            part(t, book, row + SLAB_ROWS * h, at, s + PARTS * b + h);
+    for (int h = 0; h < f->parts; h++)
+        for (int b = 0; b < f->n_blocks; b++) {
+            const size_t at = (size_t)(f->first + b) * block_bytes(t);
+            part(t, book, f->row + SLAB_ROWS * h, at, f->to + f->parts * b + h);
         }
 }
 
 /* Part i of those that a fill writes; behind the last one, the last one. */
-INLINE struct ahead rows_ahead(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, int i)
+INLINE struct ahead rows_ahead(enum qtype t, const struct filling *f, int i)
 {
-    if (i == PARTS * n_blocks) i--;
-    return (struct ahead){.row = row + i % PARTS * SLAB_ROWS, .at = (size_t)(first + i / PARTS) * block_bytes(t)};
+    if (i == f->parts * f->n_blocks) i--;
+    return (struct ahead){.row = f->row + i % f->parts * SLAB_ROWS,
+                          .at = (size_t)(f->first + i / f->parts) * block_bytes(t)};
 }
+
+typedef void fill256_fn(const struct filling *f);
+fill256_fn fill256_q2_k, fill256_q3_k, fill256_q4_k, fill256_q5_k, fill256_q6_k, fill256_tq1_0, fill256_tq2_0,
+    fill256_iq2_xxs, fill256_iq2_xs, fill256_iq2_s, fill256_iq3_xxs, fill256_iq3_s, fill256_iq1_s, fill256_iq1_m;
 
 /* Defines the kernels of a type by `fill_blocks`, which is fill of several types; sums: panel_sums. */
 #define SLAB256(name, type, packing, sums)                                                                             \
-    static void name##_fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)              \
+    void fill256_##name(const struct filling *f)                                                                       \
     {                                                                                                                  \
-        fill_blocks(type, row, first, n_blocks, slab);                                                                 \
+        fill_blocks(type, f);                                                                                          \
+    }                                                                                                                  \
+    static void name##_fill(const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)                         \
+    {                                                                                                                  \
+        struct part256 *const to = (struct part256 *)(void *)slab;                                                     \
+        fill256_##name(&(struct filling){row, first, n_blocks, PARTS, to});                                            \
     }                                                                                                                  \
     static void name##_multiply(int n_blocks, const uint8_t *slab, const uint8_t *panel, int n, int piece, float *acc) \
     {                                                                                                                  \
         slab256_multiply(type)(n_blocks, slab, panel, n, piece, acc);                                                  \
-        if (last_factor(type) != 1 && (piece & SLAB_LAST)) acc_scale(acc, n, last_factor(type));                       \
+        if (last_factor(type) != 1 && (piece & SLAB_LAST)) acc_scale(acc, PARTS, n, last_factor(type));                \
     }                                                                                                                  \
     const struct quant_slab slab_##name##_avx512 = {.block = 256,                                                      \
+                                                    .rows = QUANT_SLAB,                                                \
                                                     .panel = PANEL,                                                    \
                                                     .from = SLAB_FROM_256(type),                                       \
                                                     .slab_block = PARTS * sizeof(struct part256),                      \

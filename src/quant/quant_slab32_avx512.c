@@ -27,36 +27,22 @@
  * clock of products in alternation, medians of 9 or 15, one by one in brackets: Q8_0 142 to 150 (160), Q4_0 and IQ4_NL
  * 101 to 104 (138), MXFP4 107 (127); 36 stores take as many cycles, loads and what transposes them 60 of Q4_0. */
 #ifdef __AVX512VNNI__
-#include "quant/quant_slab_avx512.h"
+#include "quant/quant_slab32_avx512.h"
 #include "quant/quant_slab_rows_avx512.h"
-#include "quant/quant_traits.h"
 
-struct part32 {
-    uint8_t code[8][64]; /* [group of four][row][4] */
-    float d[SLAB_ROWS];
-    float min[SLAB_ROWS]; /* only of types with a minimum */
-};
-#define PART_BYTES(has_min) (offsetof(struct part32, min) + ((has_min) ? sizeof(float) * SLAB_ROWS : 0))
-
-/* Part i of a slab. */
-INLINE struct part32 *part_at(enum qtype t, const uint8_t *slab, int i)
+/* Codes of sixty-four of four bits, of two times 32 of five, `raised` too high: 128 or nothing. */
+INLINE __m512i code_table(enum qtype t, uint8_t raised)
 {
-    return (struct part32 *)(uintptr_t)(slab + (size_t)i * PART_BYTES(has_min(t)));
-}
-
-/* Codes of sixty-four of four bits, of two times 32 of five, 128 too high. */
-INLINE __m512i code_table(enum qtype t)
-{
-    const __m128i high = _mm_set1_epi8((char)0x80), levels = _mm_loadu_si128((const __m128i *)iq4_levels);
+    const __m128i high = _mm_set1_epi8((char)raised), levels = _mm_loadu_si128((const __m128i *)iq4_levels);
     const __m128i doubled = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
     const __m128i n = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     const __m512i five =
         _mm512_setr_epi64(0, 0, 0x1010101010101010, 0x1010101010101010, 0, 0, 0x1010101010101010, 0x1010101010101010);
     if (t == QT_IQ4_NL) return _mm512_broadcast_i32x4(_mm_xor_si128(levels, high));
     if (t == QT_MXFP4) return _mm512_broadcast_i32x4(_mm_xor_si128(doubled, high));
-    if (t == QT_Q4_0) return _mm512_broadcast_i32x4(_mm_add_epi8(n, _mm_set1_epi8(120)));
+    if (t == QT_Q4_0) return _mm512_broadcast_i32x4(_mm_xor_si128(_mm_sub_epi8(n, _mm_set1_epi8(8)), high));
     const __m512i n5 = _mm512_or_si512(_mm512_broadcast_i32x4(n), five);
-    if (t == QT_Q5_0) return _mm512_add_epi8(n5, _mm512_set1_epi8(112));
+    if (t == QT_Q5_0) return _mm512_xor_si512(_mm512_sub_epi8(n5, _mm512_set1_epi8(16)), _mm512_broadcast_i32x4(high));
     if (t == QT_Q5_1) return _mm512_or_si512(n5, _mm512_broadcast_i32x4(high));
     return _mm512_broadcast_i32x4(_mm_or_si128(n, high));
 }
@@ -74,11 +60,11 @@ INLINE void fill_fives(const uint8_t *const row[SLAB_ROWS], size_t at, __m512i h
     }
 }
 
-INLINE void fill_eights(const uint8_t *const row[SLAB_ROWS], size_t at, uint8_t code[8][64])
+INLINE void fill_eights(const uint8_t *const row[SLAB_ROWS], size_t at, __m512i raised, uint8_t code[8][64])
 {
     __m512i v[8];
     octets_of_rows(row, at, v);
-    UNROLL for (int i = 0; i < 8; i++) store512(code[i], _mm512_xor_si512(v[i], _mm512_set1_epi8((char)0x80)));
+    UNROLL for (int i = 0; i < 8; i++) store512(code[i], _mm512_xor_si512(v[i], raised));
 }
 
 /* Scales by exponent bytes. */
@@ -91,12 +77,13 @@ INLINE __m512 mxfp4_scales(__m512i v)
 }
 
 /* One block of sixteen rows. */
-INLINE void fill_part(enum qtype t, __m512i table, const uint8_t *const row[SLAB_ROWS], size_t at, struct part32 *s)
+INLINE void fill_part(enum qtype t, __m512i table, __m512i raised, const uint8_t *const row[SLAB_ROWS], size_t at,
+                      struct part32 *s)
 {
     __m512i head[4]; /* what blocks begin with */
     quads_of_rows(row, at, head);
     if (t == QT_Q8_0)
-        fill_eights(row, at + Q8_0_QS, s->code);
+        fill_eights(row, at + Q8_0_QS, raised, s->code);
     else if (t == QT_Q5_0)
         fill_fives(row, at + Q5_0_QS,
                    choose512(_mm512_set1_epi32(0xffff), _mm512_srli_epi32(head[0], 16), _mm512_slli_epi32(head[1], 16)),
@@ -171,47 +158,46 @@ INLINE void fill_nibbles2(enum qtype t, __m512i table, const struct two_blocks *
     }
 }
 
-INLINE void fill_bytes2(const struct two_blocks *v, struct ahead *now, struct ahead *next, struct part32 *s,
-                        struct part32 *s2)
+INLINE void fill_bytes2(__m512i raised, const struct two_blocks *v, struct ahead *now, struct ahead *next,
+                        struct part32 *s, struct part32 *s2)
 {
-    const __m512i high = _mm512_set1_epi8((char)0x80);
     __m512i second[8];
     put_scales(QT_Q8_0, v->octet[0], v->quad[0], s, s2);
     UNROLL for (int i = 0; i < 8; i++)
     {
         const __m512i code = bytes_before(v->octet[i], i < 7 ? v->octet[i + 1] : v->quad[0], 2);
-        store512(s->code[i], _mm512_xor_si512(code, high));
+        store512(s->code[i], _mm512_xor_si512(code, raised));
         ahead_octet(now, 36, i);
     }
     turn_octets(now->octet, second);
     UNROLL for (int i = 0; i < 8; i++)
     {
-        store512(s2->code[i], _mm512_xor_si512(second[i], high));
+        store512(s2->code[i], _mm512_xor_si512(second[i], raised));
         read_step(QT_Q8_0, next, i);
     }
 }
 
-INLINE void fill_twos(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
+INLINE void fill_twos(enum qtype t, const struct filling32 *f)
 {
-    const __m512i table = code_table(t);
-    const size_t from = (size_t)first * block_bytes(t);
-    struct ahead now = {.row = row, .at = from};
+    const __m512i table = code_table(t, f->raised), raised = _mm512_set1_epi8((char)f->raised);
+    const size_t from = (size_t)f->first * block_bytes(t);
+    struct ahead now = {.row = f->row, .at = from};
     struct two_blocks v;
     UNROLL for (int i = 0; i < 8; i++) read_step(t, &now, i);
     turn_two(&now, &v);
-    for (int h = 0; h < PARTS; h++)
-        for (int b = 0; b < n_blocks; b += 2) {
-            struct part32 *const s = part_at(t, slab, PARTS * b + h);
-            struct part32 *const s2 = part_at(t, slab, PARTS * (b + 1) + h);
+    for (int h = 0; h < f->parts; h++)
+        for (int b = 0; b < f->n_blocks; b += 2) {
+            struct part32 *const s = part_at(t, f->slab, f->parts * b + h);
+            struct part32 *const s2 = part_at(t, f->slab, f->parts * (b + 1) + h);
             struct ahead next = now;
-            if (b + 2 < n_blocks)
+            if (b + 2 < f->n_blocks)
                 next.at += 2 * block_bytes(t);
-            else if (h + 1 < PARTS) {
+            else if (h + 1 < f->parts) {
                 next.row += SLAB_ROWS;
                 next.at = from;
             }
             if (t == QT_Q8_0)
-                fill_bytes2(&v, &now, &next, s, s2);
+                fill_bytes2(raised, &v, &now, &next, s, s2);
             else
                 fill_nibbles2(t, table, &v, &next, s, s2);
             turn_two(&next, &v);
@@ -219,18 +205,17 @@ INLINE void fill_twos(enum qtype t, const uint8_t *const row[QUANT_SLAB], int fi
         }
 }
 
-INLINE void fill(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
+INLINE void fill_blocks(enum qtype t, const struct filling32 *f)
 {
-    if (fills_two(t) && n_blocks % 2 == 0) {
-        fill_twos(t, row, first, n_blocks, slab);
+    if (fills_two(t) && f->n_blocks % 2 == 0) {
+        fill_twos(t, f);
         return;
     }
-    const __m512i table = code_table(t);
-    for (int h = 0; h < PARTS; h++)
-        for (int b = 0; b < n_blocks; b++) {
-            const size_t at = (size_t)(first + b) * block_bytes(t);
-            fill_part(t, table, row + SLAB_ROWS * h, at, part_at(t, slab, PARTS * b + h));
-        }
+    const __m512i table = code_table(t, f->raised), raised = _mm512_set1_epi8((char)f->raised);
+    for (int h = 0; h < f->parts; h++)
+        for (int b = 0; b < f->n_blocks; b++)
+            fill_part(t, table, raised, f->row + SLAB_ROWS * h, (size_t)(f->first + b) * block_bytes(t),
+                      part_at(t, f->slab, f->parts * b + h));
 }
 
 /* dw, da: scales of the blocks; min, sum: the weights' minimums, and da times the sum of the activations' codes. */
@@ -272,11 +257,16 @@ static QUANT_MULTIPLY(multiply_q8_0, pass, QT_Q8_0) static QUANT_MULTIPLY(multip
                                                                                                          pass, QT_Q4_1)
 
 #define SLAB32(name, type, packing, with_min, multiplication)                                                          \
-    static void name##_fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)              \
+    void fill32_##name(const struct filling32 *f)                                                                      \
     {                                                                                                                  \
-        fill(type, row, first, n_blocks, slab);                                                                        \
+        fill_blocks(type, f);                                                                                          \
+    }                                                                                                                  \
+    static void name##_fill(const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)                         \
+    {                                                                                                                  \
+        fill32_##name(&(struct filling32){row, first, n_blocks, PARTS, 128, slab});                                    \
     }                                                                                                                  \
     const struct quant_slab slab_##name##_avx512 = {.block = 32,                                                       \
+                                                    .rows = QUANT_SLAB,                                                \
                                                     .panel = PANEL,                                                    \
                                                     .from = SLAB_FROM_32(type),                                        \
                                                     .slab_block = PARTS * PART_BYTES(with_min),                        \

@@ -106,17 +106,19 @@ INLINE void chains_store(int m, const struct chains512 *k, float *acc)
         _mm512_store_ps(acc + QUANT_SLAB * c + SLAB_ROWS * h, k->v[c][h]);
 }
 
-/* Starts the chains of n columns. */
-INLINE void acc_start(float *acc, int n)
+/* Starts the chains of `parts` parts of n columns. */
+INLINE void acc_start(float *acc, int parts, int n)
 {
-    for (int i = 0; i < PARTS * n; i++) _mm512_store_ps(acc + SLAB_ROWS * i, _mm512_setzero_ps());
+    for (int c = 0; c < n; c++, acc += QUANT_SLAB)
+        for (int h = 0; h < parts; h++) _mm512_store_ps(acc + SLAB_ROWS * h, _mm512_setzero_ps());
 }
 
-INLINE void acc_scale(float *acc, int n, float factor)
+INLINE void acc_scale(float *acc, int parts, int n, float factor)
 {
-    for (int i = 0; i < PARTS * n; i++)
-        _mm512_store_ps(acc + SLAB_ROWS * i,
-                        _mm512_mul_ps(_mm512_load_ps(acc + SLAB_ROWS * i), _mm512_set1_ps(factor)));
+    for (int c = 0; c < n; c++, acc += QUANT_SLAB)
+        for (int h = 0; h < parts; h++)
+            _mm512_store_ps(acc + SLAB_ROWS * h,
+                            _mm512_mul_ps(_mm512_load_ps(acc + SLAB_ROWS * h), _mm512_set1_ps(factor)));
 }
 
 /* Fewest activation rows with which unpacking pays: with fewer the direct kernels are as fast, which need no panels.
@@ -147,7 +149,7 @@ INLINE void acc_scale(float *acc, int n, float factor)
 #define QUANT_MULTIPLY(name, pass, class)                                                                              \
     void name(int n_blocks, const uint8_t *slab, const uint8_t *panel, int n, int piece, float *acc)                   \
     {                                                                                                                  \
-        if (piece & SLAB_FIRST) acc_start(acc, n);                                                                     \
+        if (piece & SLAB_FIRST) acc_start(acc, PARTS, n);                                                              \
         if (n == 6) PASSES(pass, class, 6, n_blocks, slab, panel, acc);                                                \
         if (n == 5) PASSES(pass, class, 5, n_blocks, slab, panel, acc);                                                \
         if (n == 4) PASSES(pass, class, 4, n_blocks, slab, panel, acc);                                                \

@@ -104,9 +104,9 @@ INLINE void fill_part(enum qtype t, const void *book, const uint8_t *const row[S
         fill_iq1_m(row, at, packed, s);
 }
 
-INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
+INLINE void fill_blocks(enum qtype t, const struct filling *f)
 {
-    fill256(fill_part, t, NULL, row, first, n_blocks, slab);
+    fill256(fill_part, t, NULL, f);
 }
 
 SLAB256(iq1_s, QT_IQ1_S, quant_pack_iq1_s_fourths, 8)

@@ -109,13 +109,13 @@ INLINE void fill_part(enum qtype t, const void *book, const uint8_t *const row[S
         fill_iq2_s(book, row, at, s);
 }
 
-INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
+INLINE void fill_blocks(enum qtype t, const struct filling *f)
 {
     const struct book two = book_of(t, true), one = book_of(t, false);
     if (looks_up_two())
-        fill256(fill_part, t, &two, row, first, n_blocks, slab);
+        fill256(fill_part, t, &two, f);
     else
-        fill256(fill_part, t, &one, row, first, n_blocks, slab);
+        fill256(fill_part, t, &one, f);
 }
 
 SLAB256(iq2_xs, QT_IQ2_XS, quant_pack_iq2_16_fourths, 16)

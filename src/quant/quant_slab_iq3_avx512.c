@@ -111,13 +111,13 @@ INLINE void fill_part(enum qtype t, const void *book, const uint8_t *const row[S
         fill_iq3_s(book, row, at, s);
 }
 
-INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
+INLINE void fill_blocks(enum qtype t, const struct filling *f)
 {
     const struct book two = book_of(t, true), one = book_of(t, false);
     if (looks_up_two())
-        fill256(fill_part, t, &two, row, first, n_blocks, slab);
+        fill256(fill_part, t, &two, f);
     else
-        fill256(fill_part, t, &one, row, first, n_blocks, slab);
+        fill256(fill_part, t, &one, f);
 }
 
 SLAB256(iq3_xxs, QT_IQ3_XXS, quant_pack_iq3_xxs_fourths, 8)

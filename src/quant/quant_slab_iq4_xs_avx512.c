@@ -10,21 +10,13 @@
  * 12, 48 and 1,024 activation rows, rows unpacked one by one: 45, 73, 163, 183; unpacking 256 values of 32 rows 224 to
  * 248 ns, one by one 514 to 529. */
 #ifdef __AVX512VNNI__
-#include "quant/quant_blocks.h"
-#include "quant/quant_slab_avx512.h"
+#include "quant/quant_slab_iq4_xs_avx512.h"
 #include "quant/quant_slab_rows_avx512.h"
 
-/* One block of sixteen rows. */
-struct part_xs {
-    uint8_t code[64][64];      /* [group of four][row][4] */
-    float scale[8][SLAB_ROWS]; /* of the steps */
-    float d[SLAB_ROWS];
-};
-
-INLINE void fill_part(const uint8_t *const row[SLAB_ROWS], size_t at, struct part_xs *s)
+INLINE void fill_part(const uint8_t *const row[SLAB_ROWS], size_t at, uint8_t raised, struct part_xs *s)
 {
     const __m128i levels = _mm_loadu_si128((const __m128i *)iq4_levels);
-    const __m512i table = _mm512_broadcast_i32x4(_mm_xor_si128(levels, _mm_set1_epi8((char)0x80)));
+    const __m512i table = _mm512_broadcast_i32x4(_mm_xor_si128(levels, _mm_set1_epi8((char)raised)));
     __m512i head[4]; /* d and the upper bits of the scales, lower bits */
     for (int i = 0; i < 8; i++) nibbles_of_rows(row, at + IQ4_XS_QS + 16 * (size_t)i, table, s->code + 8 * i);
     quads_of_rows(row, at, head);
@@ -37,14 +29,18 @@ INLINE void fill_part(const uint8_t *const row[SLAB_ROWS], size_t at, struct par
     _mm512_store_ps(s->d, f16_of_lanes(head[0]));
 }
 
-static void fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
+void fill_iq4_xs(const struct filling_xs *f)
 {
-    struct part_xs *const s = (struct part_xs *)(void *)slab;
-    for (int h = 0; h < PARTS; h++)
-        for (int b = 0; b < n_blocks; b++) {
-            const size_t at = (size_t)(first + b) * IQ4_XS_BYTES;
-            fill_part(row + SLAB_ROWS * h, at, s + PARTS * b + h);
-        }
+    for (int h = 0; h < f->parts; h++)
+        for (int b = 0; b < f->n_blocks; b++)
+            fill_part(f->row + SLAB_ROWS * h, (size_t)(f->first + b) * IQ4_XS_BYTES, f->raised,
+                      f->to + f->parts * b + h);
+}
+
+static void fill(const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)
+{
+    struct part_xs *const to = (struct part_xs *)(void *)slab;
+    fill_iq4_xs(&(struct filling_xs){row, first, n_blocks, PARTS, 128, to});
 }
 
 /* Columns [c0, c0 + n) of C. */
@@ -78,6 +74,7 @@ INLINE void pass(enum qtype t, int C, int c0, int n, int n_blocks, const uint8_t
 static QUANT_MULTIPLY(multiply, pass, QT_IQ4_XS)
 
     const struct quant_slab slab_iq4_xs_avx512 = {.block = 256,
+                                                  .rows = QUANT_SLAB,
                                                   .panel = PANEL,
                                                   .from = SLAB_FROM_256(QT_IQ4_XS),
                                                   .slab_block = PARTS * sizeof(struct part_xs),

@@ -77,15 +77,16 @@ INLINE void put_nibbles(enum qtype t, __m512i v, __m512i high, int group, uint8_
     }
 }
 
-INLINE void fill_q45_k(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, struct part256 *s)
+INLINE void fill_q45_k(enum qtype t, const struct filling *f)
 {
+    struct part256 *s = f->to;
     const size_t qs = t == QT_Q4_K ? Q4_K_QS : Q5_K_QS;
-    struct ahead now = rows_ahead(t, row, first, n_blocks, 0);
+    struct ahead now = rows_ahead(t, f, 0);
     __m512i v[8], head[4], high[8] = {0};
     octets_of_rows(now.row, now.at + qs, v);
     if (t == QT_Q5_K) octets_of_rows(now.row, now.at + Q5_K_QH, high);
-    for (int i = 1; i <= PARTS * n_blocks; i++, s++) {
-        struct ahead next = rows_ahead(t, row, first, n_blocks, i), more = next;
+    for (int i = 1; i <= f->parts * f->n_blocks; i++, s++) {
+        struct ahead next = rows_ahead(t, f, i), more = next;
         UNROLL for (int g = 0; g < 4; g++)
         {
             struct ahead *const n = g < 3 ? &now : &next;
@@ -108,14 +109,15 @@ INLINE void fill_q45_k(enum qtype t, const uint8_t *const row[QUANT_SLAB], int f
 
 /* ---- Q6_K, Q3_K */
 
-INLINE void fill_q6_k(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, struct part256 *s)
+INLINE void fill_q6_k(const struct filling *f)
 {
-    struct ahead now = rows_ahead(QT_Q6_K, row, first, n_blocks, 0);
+    struct part256 *s = f->to;
+    struct ahead now = rows_ahead(QT_Q6_K, f, 0);
     __m512i v[8], high[8], quad[4];
     octets_of_rows(now.row, now.at, v);
     octets_of_rows(now.row, now.at + Q6_K_QH, high);
-    for (int i = 1; i <= PARTS * n_blocks; i++, s++) {
-        struct ahead next = rows_ahead(QT_Q6_K, row, first, n_blocks, i);
+    for (int i = 1; i <= f->parts * f->n_blocks; i++, s++) {
+        struct ahead next = rows_ahead(QT_Q6_K, f, i);
         UNROLL for (int g = 0; g < 4; g++)
         {
             struct ahead *const n = g < 3 ? &now : &next, more = *n;
@@ -159,14 +161,15 @@ INLINE void fill_scales_q3_k(__m512i a, __m512i b, __m512i c, int32_t scale[16][
     }
 }
 
-INLINE void fill_q3_k(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, struct part256 *s)
+INLINE void fill_q3_k(const struct filling *f)
 {
-    struct ahead now = rows_ahead(QT_Q3_K, row, first, n_blocks, 0);
+    struct part256 *s = f->to;
+    struct ahead now = rows_ahead(QT_Q3_K, f, 0);
     __m512i v[8], high[8], last[4];
     octets_of_rows(now.row, now.at + Q3_K_QS, v);
     octets_of_rows(now.row, now.at + Q3_K_HIGH, high);
-    for (int i = 1; i <= PARTS * n_blocks; i++, s++) {
-        struct ahead next = rows_ahead(QT_Q3_K, row, first, n_blocks, i), more = next;
+    for (int i = 1; i <= f->parts * f->n_blocks; i++, s++) {
+        struct ahead next = rows_ahead(QT_Q3_K, f, i), more = next;
         UNROLL for (int h = 0; h < 2; h++)
         {
             struct ahead *const n = h ? &next : &now;
@@ -247,22 +250,21 @@ INLINE void fill_part(enum qtype t, const void *book, const uint8_t *const row[S
         fill_tq2_0(row, at, s);
 }
 
-INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
+INLINE void fill_blocks(enum qtype t, const struct filling *f)
 {
-    struct part256 *const s = (struct part256 *)(void *)slab;
     switch (t) {
     case QT_Q3_K:
-        fill_q3_k(row, first, n_blocks, s);
+        fill_q3_k(f);
         return;
     case QT_Q4_K:
     case QT_Q5_K:
-        fill_q45_k(t, row, first, n_blocks, s);
+        fill_q45_k(t, f);
         return;
     case QT_Q6_K:
-        fill_q6_k(row, first, n_blocks, s);
+        fill_q6_k(f);
         return;
     default:
-        fill256(fill_part, t, NULL, row, first, n_blocks, slab);
+        fill256(fill_part, t, NULL, f);
     }
 }
 

@@ -45,7 +45,7 @@ INLINE void fill_part(const uint8_t *const row[SLAB_ROWS], size_t at, struct par
     }
 }
 
-static void fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
+static void fill(const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)
 {
     struct part_nvfp4 *const s = (struct part_nvfp4 *)(void *)slab;
     for (int h = 0; h < PARTS; h++)
@@ -84,6 +84,7 @@ INLINE void pass(enum qtype t, int C, int c0, int n, int n_blocks, const uint8_t
 static QUANT_MULTIPLY(multiply, pass, QT_NVFP4)
 
     const struct quant_slab slab_nvfp4_avx512 = {.block = 64,
+                                                 .rows = QUANT_SLAB,
                                                  .panel = PANEL,
                                                  .from = SLAB_FROM_32(QT_NVFP4),
                                                  .slab_block = PARTS * sizeof(struct part_nvfp4),

@@ -49,14 +49,15 @@ INLINE void q2_k_half(const __m512i bits[8], const __m512i scales[2], struct ahe
     }
 }
 
-INLINE void fill_q2_k(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, struct part256 *s)
+INLINE void fill_q2_k(const struct filling *f)
 {
-    struct ahead now = rows_ahead(QT_Q2_K, row, first, n_blocks, 0);
+    struct part256 *s = f->to;
+    struct ahead now = rows_ahead(QT_Q2_K, f, 0);
     __m512i bits[8], scales[4], last[4];
     octets_of_rows(now.row, now.at + Q2_K_QS, bits);
     quads_of_rows(now.row, now.at + Q2_K_SCALES, scales);
-    for (int i = 1; i <= PARTS * n_blocks; i++, s++) {
-        struct ahead next = rows_ahead(QT_Q2_K, row, first, n_blocks, i);
+    for (int i = 1; i <= f->parts * f->n_blocks; i++, s++) {
+        struct ahead next = rows_ahead(QT_Q2_K, f, i);
         q2_k_half(bits, scales, &now, Q2_K_QS + 32, Q2_K_BYTES - 16, s->code, s->min);
         turn_octets(now.octet, bits);
         turn_quads(now.quad, last);
@@ -139,14 +140,15 @@ INLINE void iq2_half(bool two, const struct planes *k, const __m512i v[8], struc
     }
 }
 
-INLINE void fill_iq2_xxs(bool two, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, struct part256 *s)
+INLINE void fill_iq2_xxs(bool two, const struct filling *f)
 {
+    struct part256 *s = f->to;
     const struct planes planes = planes_load();
-    struct ahead now = rows_ahead(QT_IQ2_XXS, row, first, n_blocks, 0);
+    struct ahead now = rows_ahead(QT_IQ2_XXS, f, 0);
     __m512i v[8], head[4];
     octets_of_rows(now.row, now.at + IQ2_XXS_GROUPS, v);
-    for (int i = 1; i <= PARTS * n_blocks; i++, s++) {
-        struct ahead next = rows_ahead(QT_IQ2_XXS, row, first, n_blocks, i);
+    for (int i = 1; i <= f->parts * f->n_blocks; i++, s++) {
+        struct ahead next = rows_ahead(QT_IQ2_XXS, f, i);
         iq2_half(two, &planes, v, &now, IQ2_XXS_GROUPS + 32, s->code, s->float_scale);
         turn_octets(now.octet, v);
         turn_quads(now.quad, head);
@@ -157,15 +159,14 @@ INLINE void fill_iq2_xxs(bool two, const uint8_t *const row[QUANT_SLAB], int fir
     }
 }
 
-INLINE void fill_blocks(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
+INLINE void fill_blocks(enum qtype t, const struct filling *f)
 {
-    struct part256 *const s = (struct part256 *)(void *)slab;
     if (t == QT_Q2_K)
-        fill_q2_k(row, first, n_blocks, s);
+        fill_q2_k(f);
     else if (looks_up_two())
-        fill_iq2_xxs(true, row, first, n_blocks, s);
+        fill_iq2_xxs(true, f);
     else
-        fill_iq2_xxs(false, row, first, n_blocks, s);
+        fill_iq2_xxs(false, f);
 }
 
 SLAB256(q2_k, QT_Q2_K, quant_pack_pairs, 8)

@@ -43,7 +43,7 @@ INLINE void fill_part(enum qtype t, const uint8_t *const row[SLAB_ROWS], size_t 
     _mm512_store_ps(s->d, f16_first(row, at));
 }
 
-INLINE void fill(enum qtype t, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)
+INLINE void fill(enum qtype t, const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)
 {
     for (int h = 0; h < PARTS; h++)
         for (int b = 0; b < n_blocks; b++) {
@@ -85,7 +85,7 @@ INLINE void pass(enum qtype t, int C, int c0, int n, int n_blocks, const uint8_t
 }
 
 #define SLAB_WIDE(name, type)                                                                                          \
-    static void name##_fill(const uint8_t *const row[QUANT_SLAB], int first, int n_blocks, uint8_t *slab)              \
+    static void name##_fill(const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)                         \
     {                                                                                                                  \
         fill(type, row, first, n_blocks, slab);                                                                        \
     }                                                                                                                  \
@@ -98,7 +98,7 @@ INLINE void pass(enum qtype t, int C, int c0, int n, int n_blocks, const uint8_t
 
 #define SLAB_OF(name, parts)                                                                                           \
     {                                                                                                                  \
-        .block = 64 * (parts), .panel = PANEL, .from = SLAB_FROM_32(QT_Q1_0),                                          \
+        .block = 64 * (parts), .rows = QUANT_SLAB, .panel = PANEL, .from = SLAB_FROM_32(QT_Q1_0),                      \
         .slab_block = PARTS * (offsetof(struct part_wide, code) + (parts)*16 * 64), .panel_block = 80 * (parts),       \
         .pack = name##_pack, .fill = name##_fill, .multiply = name##_multiply                                          \
     }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "quant/quant.h"
+#include "quant/quant_internal.h"
 #include "../support/quant_vectors.h"
 
 static const uint32_t types[] = {QT_F32,    QT_F16,   QT_BF16,   QT_Q8_0,    QT_Q4_0,     QT_MXFP4, QT_Q2_K,
@@ -105,29 +105,31 @@ static void check_tile(const struct problem *p, enum quant_isa isa, int n_rows, 
 }
 
 /* The same products through a slab of `each` blocks at a time and panels. */
-static void check_slab(const struct problem *p, enum quant_isa isa, int n_rows, int n_cols, int each)
+static void check_slab_of(const struct problem *p, const struct quant_slab *s, int n_rows, int n_cols, int each)
 {
-    const struct quant_slab *const s = quant_slab(isa, p->type);
-    if (!s) return;
     assert_in_range(s->panel, 1, QUANT_PANEL_MOST);
     assert_int_equal(QUANT_PANELS % s->panel, 0);
+    assert_int_equal(QUANT_SLAB % s->rows, 0);
     const int blocks = p->k / s->block, r0 = MAX_ROWS - n_rows, c0 = MAX_COLS - n_cols;
     const uint8_t *row[QUANT_SLAB], *x[MAX_COLS];
     for (int r = 0; r < QUANT_SLAB; r++) row[r] = p->w + (size_t)(r < n_rows ? r0 + r : MAX_ROWS - 1) * p->w_stride;
     for (int c = 0; c < n_cols; c++) x[c] = (const uint8_t *)p->x + (size_t)(c0 + c) * p->x_stride;
-    uint8_t *const panel = aligned((size_t)(s->panel * each) * s->panel_block);
+    uint8_t *const panel = aligned((size_t)(s->panel * each) * s->panel_block + QUANT_PANEL_BEHIND);
     uint8_t *const slab = aligned((size_t)each * s->slab_block);
     float *const acc = aligned((size_t)n_cols * QUANT_SLAB * sizeof *acc);
-    for (int b = 0; b < blocks; b += each) {
-        const int n = blocks - b < each ? blocks - b : each;
-        s->fill(row, b, n, slab);
-        for (int c = 0; c < n_cols; c += s->panel) {
-            const int m = n_cols - c < s->panel ? n_cols - c : s->panel;
-            s->pack(p->k, x + c, m, b, n, panel);
-            s->multiply(n, slab, panel, m, (b == 0 ? SLAB_FIRST : 0) | (b + n == blocks ? SLAB_LAST : 0),
-                        acc + c * QUANT_SLAB);
+    if (s->begin) s->begin();
+    for (int b = 0; b < blocks; b += each)
+        for (int h = 0; h < QUANT_SLAB; h += s->rows) {
+            const int n = blocks - b < each ? blocks - b : each;
+            s->fill(row + h, b, n, slab);
+            for (int c = 0; c < n_cols; c += s->panel) {
+                const int m = n_cols - c < s->panel ? n_cols - c : s->panel;
+                s->pack(p->k, x + c, m, b, n, panel);
+                s->multiply(n, slab, panel, m, (b == 0 ? SLAB_FIRST : 0) | (b + n == blocks ? SLAB_LAST : 0),
+                            acc + c * QUANT_SLAB + h);
+            }
         }
-    }
+    if (s->end) s->end();
     for (int c = 0; c < n_cols; c++)
         assert_memory_equal(acc + c * QUANT_SLAB, p->want + (c0 + c) * MAX_ROWS + r0, (size_t)n_rows * sizeof *acc);
     free(panel);
@@ -135,9 +137,22 @@ static void check_slab(const struct problem *p, enum quant_isa isa, int n_rows, 
     free(acc);
 }
 
+/* Kernels with tiles of products where tiles are portable C (tests/support/tiles_model.h), beside those of AVX-512,
+ * which they need. */
+extern const quant_slab_table tiles_model_slabs;
+
+static void check_slab(const struct problem *p, enum quant_isa isa, int n_rows, int n_cols, int each)
+{
+    for (const struct quant_slab *s = quant_slab(isa, p->type); s; s = s->fewer)
+        check_slab_of(p, s, n_rows, n_cols, each);
+    const int slot = quant_slot(p->type);
+    if (isa == QUANT_AVX512 && n_rows == MAX_ROWS && n_cols < MAX_COLS && slot >= 0 && tiles_model_slabs[slot])
+        check_slab_of(p, tiles_model_slabs[slot], n_rows, n_cols, each);
+}
+
 static void check_shapes(uint32_t type, int k)
 {
-    static const int rows[] = {1, 2, 3, 5, 8, MAX_ROWS}, cols[] = {1, 2, 3, 4, 5, 6, 7, 8, 13, 33, MAX_COLS};
+    static const int rows[] = {1, 2, 3, 5, 8, MAX_ROWS}, cols[] = {1, 2, 3, 4, 5, 6, 8, 11, 13, 33, MAX_COLS};
     struct problem p = problem_make(type, k);
     for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
         if (!quant_isa_usable((enum quant_isa)isa)) continue;

@@ -469,7 +469,7 @@ static const struct dev_ops cpu_ops = {
 static const struct cpu_kernels *kernels_for(enum quant_isa isa)
 {
 #if defined(__x86_64__)
-    if (isa == QUANT_AVX512) return &cpu_kernels_avx512;
+    if (isa == QUANT_AVX512 || isa == QUANT_AMX) return &cpu_kernels_avx512;
     if (isa != QUANT_SCALAR) return &cpu_kernels_avx2;
 #elif defined(__aarch64__)
     if (isa != QUANT_SCALAR) return &cpu_kernels_neon;

@@ -98,8 +98,8 @@ void cpu_matmul(struct dev_stream *s, const struct matmul_args *a)
     if (!cpu_ready(s) || a->n <= 0) return;
     struct matmul_job j = {.a = a, .tile = quant_tile(cpu_of(s)->isa, a->w->v.type)};
     if (!matmul_check(s, a, j.tile)) return;
-    const struct quant_slab *slab = quant_slab(cpu_of(s)->isa, a->w->v.type);
-    if (slab && a->n >= slab->from) {
+    const struct quant_slab *slab = quant_slab_for(quant_slab(cpu_of(s)->isa, a->w->v.type), a->n);
+    if (slab) {
         cpu_matmul_slabs(s, a, slab);
         return;
     }

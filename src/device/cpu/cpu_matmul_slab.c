@@ -5,7 +5,7 @@
 #include "device/cpu/cpu_slab.h"
 
 /* Most rows of a block, and of a task: their pieces and products stay in a second-level cache. */
-enum { BLOCK = 43 * QUANT_PANELS, COLS = 22 * QUANT_PANELS };
+enum { BLOCK = 22 * QUANT_PANELS, COLS = 11 * QUANT_PANELS };
 /* Bytes of an output from which on it goes past the caches: it is more than a second-level one holds, and its lines are
  * not fetched before they are written. Prompts of 2,048 tokens of DeepSeek V4 Flash's shape, two cores of an AMD EPYC
  * (Zen 5, virtual), profiles in turn: writing outputs of 4 to 32 MiB takes 0.58 as much time as through the caches,
@@ -115,7 +115,7 @@ void cpu_matmul_slabs(struct dev_stream *s, const struct matmul_args *a, const s
     j.group_rows = a->each ? view_rows(&a->w->v) : view_rows(&a->w->v) / j.groups;
     j.block = block_rows(a->n);
     j.past = (size_t)a->n * a->out->stride >= PAST_CACHES;
-    j.panels = cpu_shared_scratch(s, (size_t)(j.groups * j.block) * cpu_column_bytes(slab, j.K));
+    j.panels = cpu_shared_scratch(s, (size_t)(j.groups * j.block) * cpu_column_bytes(slab, j.K) + QUANT_PANEL_BEHIND);
     if (!j.panels || !cpu_thread_scratch(s, thread_bytes(a->n))) return;
     for (; j.row0 < a->n; j.row0 += j.block) {
         j.n = (int)min_i64(j.block, a->n - j.row0);
@@ -130,8 +130,8 @@ void cpu_matmul_work(const struct cpu_dev *d, const struct work_desc *a, struct 
 {
     size_t column = 0;
     for (uint32_t type = 0; type <= QT_Q2_0; type++) {
-        const struct quant_slab *const s = quant_slab(d->isa, type);
-        if (s && cpu_column_bytes(s, a->values) > column) column = cpu_column_bytes(s, a->values);
+        for (const struct quant_slab *s = quant_slab(d->isa, type); s; s = s->fewer)
+            if (cpu_column_bytes(s, a->values) > column) column = cpu_column_bytes(s, a->values);
     }
-    cpu_work_raise(w, (size_t)min_i64(BLOCK, a->rows) * column, thread_bytes(a->rows));
+    cpu_work_raise(w, (size_t)min_i64(BLOCK, a->rows) * column + QUANT_PANEL_BEHIND, thread_bytes(a->rows));
 }

@@ -13,7 +13,7 @@
 
 enum {
     MANY = 5,                 /* rows of a step */
-    COLS = 20 * QUANT_PANELS, /* rows whose products lie in scratch at a time */
+    COLS = 10 * QUANT_PANELS, /* rows whose products lie in scratch at a time */
     UP_MOST = 256,            /* values of F that an up task takes */
     DOWN_SLABS = 4 /* most slabs of a down task: the panels of all experts, too many for a cache, pass by once */
 };
@@ -30,9 +30,9 @@ bool moe_many(enum quant_isa isa, const struct moe_args *a)
 static struct act_rows take(struct carve *c, enum quant_isa isa, const struct tensor_view *w, int64_t n)
 {
     struct act_rows r = {.stride = act_row_bytes(act_of(w), w->ne[0]), .slab = quant_slab(isa, w->type)};
-    if (r.slab && cpu_column_bytes(r.slab, w->ne[0]) > r.stride)
-        r.stride = round_up(cpu_column_bytes(r.slab, w->ne[0]), 64);
-    r.p = carve_take(c, (size_t)n * r.stride);
+    for (const struct quant_slab *s = r.slab; s; s = s->fewer)
+        if (cpu_column_bytes(s, w->ne[0]) > r.stride) r.stride = round_up(cpu_column_bytes(s, w->ne[0]), 64);
+    r.p = carve_take(c, (size_t)n * r.stride + QUANT_PANEL_BEHIND);
     return r;
 }
 
@@ -69,11 +69,10 @@ size_t moe_slabs_thread_bytes(const struct moe_job *j)
 /* The place of n activations from the first on: in panels if they are enough. */
 static struct act_rows place(const struct act_rows *all, const struct tensor_view *w, int first, int n)
 {
-    const bool panels = all->slab && n >= all->slab->from;
+    const struct quant_slab *const s = quant_slab_for(all->slab, n);
     return (struct act_rows){.p = all->p + (size_t)first * all->stride,
-                             .stride =
-                                 panels ? cpu_column_bytes(all->slab, w->ne[0]) : act_row_bytes(act_of(w), w->ne[0]),
-                             .slab = panels ? all->slab : NULL};
+                             .stride = s ? cpu_column_bytes(s, w->ne[0]) : act_row_bytes(act_of(w), w->ne[0]),
+                             .slab = s};
 }
 
 static struct act_rows place_rows(const struct act_rows *all, int first)

@@ -141,17 +141,22 @@ void cpu_slabs_run(const struct cpu_slabs *w, const struct cpu_panels *x, const 
     walk_start(&now, w);
     walk_start(&then, next);
     const int ahead = (AHEAD + x->n - 1) / x->n, panels = (x->n + s->panel - 1) / s->panel;
-    const int share = (QUANT_SLAB + panels - 1) / panels;
+    const int parts = QUANT_SLAB / s->rows, share = (QUANT_SLAB + parts * panels - 1) / (parts * panels);
+    if (s->begin) s->begin();
     for (int f = 0; f < now.fills; f++) {
         const int i = f % w->n, b = f / w->n * now.each, m = (int)min_i64(now.each, now.blocks - b);
         const int piece = (b == 0 ? SLAB_FIRST : 0) | (b + m == now.blocks ? SLAB_LAST : 0);
         const struct wanted a =
             f + ahead < now.fills ? wanted_by(&now, f + ahead) : wanted_by(&then, f + ahead - now.fills);
-        s->fill(now.row[i], b, m, scratch);
-        for (int p = 0; p < panels; p++) {
-            const int c = p * s->panel, cols = (int)min_i64(s->panel, x->n - c);
-            ask(&a, p * share, share);
-            s->multiply(m, scratch, panel_at(x, b, m, c), cols, piece, acc + (size_t)(i * x->n + c) * QUANT_SLAB);
+        for (int h = 0; h < parts && h * s->rows < w->rows[i].n; h++) {
+            s->fill(now.row[i] + h * s->rows, b, m, scratch);
+            for (int p = 0; p < panels; p++) {
+                const int c = p * s->panel, cols = (int)min_i64(s->panel, x->n - c);
+                ask(&a, (h * panels + p) * share, share);
+                s->multiply(m, scratch, panel_at(x, b, m, c), cols, piece,
+                            acc + (size_t)(i * x->n + c) * QUANT_SLAB + h * s->rows);
+            }
         }
     }
+    if (s->end) s->end();
 }

@@ -15,7 +15,7 @@ struct cpu_panels {
     uint8_t *p;
 };
 
-/* Bytes per activation row of k values. */
+/* Bytes per activation row of k values. Behind panels QUANT_PANEL_BEHIND bytes are read. */
 size_t cpu_column_bytes(const struct quant_slab *s, int64_t k);
 
 /* Packs rows [c, c + n), quantised in the weights' activation format; c: a multiple of a panel's rows, n: at most as

@@ -1,0 +1,101 @@
+/* Panels of activation rows for tiles of products (quant_amx.h): of every block pieces of 32 or 64 codes, one row's
+ * beside the other's, sums and scales of every row side by side. */
+#include <string.h>
+#include "quant/quant_internal.h"
+
+enum { PIECE = 32, WIDE = 64 /* codes of a row of a tile, of types with blocks of 32 and of 256 */ };
+
+static inline uint8_t *put_floats(const uint8_t *const *x, size_t at, int n, uint8_t *to)
+{
+    for (int c = 0; c < n; c++, to += 4) memcpy(to, x[c] + at, 4);
+    return to;
+}
+
+static inline void pack_32(int k, const uint8_t *const *x, int n, int first, int n_blocks, bool sums, uint8_t *to)
+{
+    const size_t d = (size_t)k, sum = d + (size_t)k / 32 * 8;
+    for (size_t b = (size_t)first; b < (size_t)(first + n_blocks); b++) {
+        for (int c = 0; c < n; c++, to += PIECE) memcpy(to, x[c] + PIECE * b, PIECE);
+        to = put_floats(x, d + 4 * b, n, to);
+        if (sums) to = put_floats(x, sum + 4 * b, n, to);
+    }
+}
+
+void quant_pack_rows_32(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *panel)
+{
+    pack_32(k, x, n, first, n_blocks, false, panel);
+}
+
+void quant_pack_rows_32_sums(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *panel)
+{
+    pack_32(k, x, n, first, n_blocks, true, panel);
+}
+
+/* Orders of the values of 32: as they are, every fourth one of sixteen, every eighth one. */
+typedef uint8_t v32 __attribute__((vector_size(32)));
+enum order { NEIGHBOURS, FOURTHS, EIGHTHS };
+static inline void put_piece(enum order order, const uint8_t *x, uint8_t *to)
+{
+    v32 v;
+    memcpy(&v, x, sizeof v);
+    if (order == FOURTHS)
+        v = __builtin_shufflevector(v, v, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15, 16, 20, 24, 28, 17, 21,
+                                    25, 29, 18, 22, 26, 30, 19, 23, 27, 31);
+    if (order == EIGHTHS)
+        v = __builtin_shufflevector(v, v, 0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27, 4, 12, 20, 28, 5,
+                                    13, 21, 29, 6, 14, 22, 30, 7, 15, 23, 31);
+    memcpy(to, &v, sizeof v);
+}
+
+/* width: of pieces. */
+static inline void pack_256(int k, const uint8_t *const *x, int n, int first, int n_blocks, size_t width,
+                            enum order order, bool sums, uint8_t *to)
+{
+    const size_t d = (size_t)k, bsums = d + (size_t)k / 256 * 4;
+    for (size_t b = (size_t)first; b < (size_t)(first + n_blocks); b++) {
+        for (size_t i = 0; i < 256; i += width)
+            for (int c = 0; c < n; c++)
+                for (size_t j = i; j < i + width; j += PIECE, to += PIECE) put_piece(order, x[c] + 256 * b + j, to);
+        if (sums) to = quant_put_sums_32(x, bsums + 32 * b, n, to);
+        to = put_floats(x, d + 4 * b, n, to);
+    }
+}
+
+#define PACK_256(name, width, order, sums)                                                                             \
+    void name(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *panel)                          \
+    {                                                                                                                  \
+        pack_256(k, x, n, first, n_blocks, width, order, sums, panel);                                                 \
+    }
+
+PACK_256(quant_pack_rows_steps, PIECE, NEIGHBOURS, false)
+PACK_256(quant_pack_rows_256, WIDE, NEIGHBOURS, false)
+PACK_256(quant_pack_rows_pairs_32, WIDE, NEIGHBOURS, true)
+PACK_256(quant_pack_rows_fourths, WIDE, FOURTHS, false)
+PACK_256(quant_pack_rows_eighths, WIDE, EIGHTHS, false)
+
+/* Sums of sixteen codes, below 2^11, as 16 times a byte with sign, plus one without. */
+static inline uint8_t *put_sums_16(const uint8_t *const *x, size_t at, int n, uint8_t *to)
+{
+    for (int c = 0; c < n; c++, to += 64) {
+        int16_t v[16];
+        memcpy(v, x[c] + at, sizeof v);
+        memset(to, 0, 32);
+        for (int i = 0; i < 16; i++) {
+            to[32 + 2 * i] = v[i] & 15;
+            to[32 + 2 * i + 1] = (uint8_t)(v[i] >> 4);
+        }
+    }
+    return to;
+}
+
+void quant_pack_rows_q2_k(int k, const uint8_t *const *x, int n, int first, int n_blocks, uint8_t *panel)
+{
+    const size_t d = (size_t)k, bsums = d + (size_t)k / 256 * 4;
+    uint8_t *to = panel;
+    for (size_t b = (size_t)first; b < (size_t)(first + n_blocks); b++) {
+        for (size_t i = 0; i < 256; i += WIDE)
+            for (int c = 0; c < n; c++, to += WIDE) memcpy(to, x[c] + 256 * b + i, WIDE);
+        to = put_sums_16(x, bsums + 32 * b, n, to);
+        to = put_floats(x, d + 4 * b, n, to);
+    }
+}

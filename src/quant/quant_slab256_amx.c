@@ -1,0 +1,247 @@
+/* Slab kernels by tiles of products of the types with blocks of 256 and scales for 16 or 32 values (activations
+ * ACT_Q8_K): Q3_K, Q4_K, Q5_K, Q6_K, TQ, IQ2, IQ3 and IQ1. Codes are multiplied by their scales when they are unpacked:
+ * that fits 16 bits, of which the lower byte has no sign and the upper one has, so that a block of sixteen rows times
+ * sixteen is four products of tiles each. See quant_amx.h.
+ *
+ * Floor of that: eight products of tiles 130 cycles, as they take turns with 100 vector operations and 32 rows that are
+ * stored 145, 18 for 32 codes; with minimums, 64 products and as many floats more, 210, 26. Measured there, slabs and
+ * panels in the first-level cache: 36 to 40, IQ2_XXS 37, IQ3_XXS 37, Q6_K 32 to 36, Q4_K 43 to 48, Q5_K 44 to 48
+ * (AVX-512 94, 91, 112 to 123, 97, 103); what lies between is which addresses have lower bits in common. Unpacking 256
+ * values of 64 rows 1,860 (Q4_K) to 3,560 cycles (IQ1_M), 1,000 to 1,500 more than there, for the products. 16,384 rows
+ * of 4,096 values from memory times 16, 24, 48 and 1,056 activations, with unpacking, thousand million multiply-adds a
+ * second: IQ2_XXS 242, 287, 460 and 639 (AVX-512 212, 250, 298 and 284), Q4_K 226, 258, 423 and 572 (182, 224, 237 and
+ * 292), Q6_K 175, 220, 369 and 608 (156, 166, 211 and 244), IQ1_M 194, 238, 367 and 555 (174, 207, 227 and 305). */
+#ifdef __AMX_INT8__
+#include "quant/quant_amx.h"
+#include "quant/quant_slab256_avx512.h"
+
+/* One block of sixteen rows. */
+struct tile256 {
+    struct {
+        uint8_t low[64], high[64]; /* of codes times scales: [row][4] */
+    } group[64];                   /* of four values */
+    float d[SLAB_ROWS];
+    float dmin[SLAB_ROWS];
+    int16_t min[4][32]; /* [pair of activation sums][row][2]; only of types with a minimum */
+};
+
+/* Bytes of a block per activation row: codes, pairs of sums, scale. */
+#define COLUMN(with_min) (256 + ((with_min) ? 16 : 0) + 4)
+
+/* ---- unpacking */
+
+/* Scales below zero: their codes have no sign until then. */
+INLINE bool signed_scales(enum qtype t)
+{
+    return t == QT_Q3_K || t == QT_Q6_K;
+}
+
+/* The scale of a row's codes as factors of the even ones of them, of the odd ones, and times code_offset. */
+struct factors {
+    __m512i even, odd, middle;
+};
+
+INLINE struct factors factors_of(enum qtype t, const struct part256 *s, int i)
+{
+    const __m512i v = float_scales(t) ? _mm512_cvtps_epi32(_mm512_load_ps(s->float_scale[i])) : load512(s->scale[i]);
+    const __m512i low = _mm512_and_si512(v, _mm512_set1_epi32(0xff)), high = _mm512_slli_epi32(v, 16);
+    const __m512i both = _mm512_ternarylogic_epi32(low, high, _mm512_set1_epi32(0xff0000), 0xf8);
+    struct factors f = {.even = both, .odd = _mm512_slli_epi16(both, 8), .middle = both};
+    if (signed_scales(t)) f.middle = _mm512_maddubs_epi16(_mm512_set1_epi16((short)code_offset(t)), both);
+    return f;
+}
+
+/* Codes, code_offset too high, times scales. Of 512 bits one unit shifts and the other one shuffles: both do one. */
+INLINE void put_products(enum qtype t, __m512i code, const struct factors *f, uint8_t *low, uint8_t *high)
+{
+    const __m512i first = _mm512_set1_epi16(0xff);
+    const __m512i up = _mm512_broadcast_i32x4(_mm_setr_epi8(-1, 0, -1, 2, -1, 4, -1, 6, -1, 8, -1, 10, -1, 12, -1, 14));
+    __m512i even, odd;
+    if (signed_scales(t)) {
+        even = _mm512_sub_epi16(_mm512_maddubs_epi16(code, f->even), f->middle);
+        odd = _mm512_sub_epi16(_mm512_maddubs_epi16(code, f->odd), f->middle);
+    } else {
+        if (code_offset(t)) code = _mm512_sub_epi8(code, _mm512_set1_epi8((char)code_offset(t)));
+        even = _mm512_maddubs_epi16(f->even, code);
+        odd = _mm512_maddubs_epi16(f->odd, code);
+    }
+    store512(low, choose512(first, even, _mm512_shuffle_epi8(odd, up)));
+    store512(high, choose512(first, _mm512_srli_epi16(even, 8), odd));
+}
+
+INLINE void multiply_codes(enum qtype t, const struct part256 *s, struct tile256 *to)
+{
+    const int each = sub_block(t) / 4;
+    for (int i = 0; i < 64 / each; i++) {
+        const struct factors f = factors_of(t, s, i);
+        UNROLL for (int j = each * i; j < each * (i + 1); j++)
+            put_products(t, load512(s->code[j]), &f, to->group[j].low, to->group[j].high);
+    }
+    _mm512_store_ps(to->d, _mm512_load_ps(s->d));
+    if (!has_min(t)) return;
+    _mm512_store_ps(to->dmin, _mm512_load_ps(s->dmin));
+    UNROLL for (int i = 0; i < 4; i++) store512(to->min[i], load512(s->min[i]));
+}
+
+INLINE void fill(enum qtype t, fill256_fn *part, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks,
+                 uint8_t *slab)
+{
+    struct tile256 *to = (struct tile256 *)(void *)slab;
+    _Alignas(64) struct part256 s;
+    for (int b = first; b < first + n_blocks; b++)
+        for (int h = 0; h < HALF; h++) {
+            part(&(struct filling){row + SLAB_ROWS * h, b, 1, 1, &s});
+            multiply_codes(t, &s, to++);
+        }
+}
+
+/* ---- products */
+
+/* Sums of upper and lower bytes in tiles 0 and 1, or 2 and 3: those of a step are stored after the next one's are under
+ * way, as loads wait for stores whose addresses have the same twelve lower bits. */
+#define PRODUCTS(upper, lower, n, s, x)                                                                                \
+    do {                                                                                                               \
+        _tile_loadd(upper, tile_zeros, 0);                                                                             \
+        _tile_loadd(lower, tile_zeros, 0);                                                                             \
+        UNROLL for (int i = 0; i < 4; i++)                                                                             \
+        {                                                                                                              \
+            _tile_loadd(CODES, (x) + 64 * (size_t)((n)*i), 64);                                                        \
+            _tile_loadd(WEIGHTS, (s)->group[16 * i].high, sizeof(s)->group[0]);                                        \
+            _tile_dpbssd(upper, CODES, WEIGHTS);                                                                       \
+            _tile_loadd(WEIGHTS, (s)->group[16 * i].low, sizeof(s)->group[0]);                                         \
+            _tile_dpbsud(lower, CODES, WEIGHTS);                                                                       \
+        }                                                                                                              \
+    } while (0)
+
+INLINE void products(bool odd, int n, const struct tile256 *s, const uint8_t *x)
+{
+    if (odd)
+        PRODUCTS(2, 3, n, s, x);
+    else
+        PRODUCTS(0, 1, n, s, x);
+}
+
+INLINE void products_store(bool odd, tile_sums high, tile_sums low)
+{
+    if (odd) {
+        _tile_stored(2, high, 64);
+        _tile_stored(3, low, 64);
+    } else {
+        _tile_stored(0, high, 64);
+        _tile_stored(1, low, 64);
+    }
+}
+
+INLINE __m512 total(const tile_sums high, const tile_sums low, int r)
+{
+    const __m512i upper = _mm512_slli_epi32(_mm512_load_si512(high[r]), 8);
+    return _mm512_cvtepi32_ps(_mm512_add_epi32(upper, _mm512_load_si512(low[r])));
+}
+
+/* Minimums times sums of 32 activations, of n rows. */
+INLINE void mins(int R, int n, const struct tile256 *s, const uint8_t *x, tile_sums to)
+{
+    __m512i min[TILE_ROWS];
+#pragma GCC unroll 16
+    for (int r = 0; r < R; r++) min[r] = _mm512_setzero_si512();
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        const __m512i w = load512(s->min[i]);
+#pragma GCC unroll 16
+        for (int r = 0; r < R; r++) min[r] = dpw512(min[r], w, spread512(x + 4 * (n * i + (r < n ? r : 0))));
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < R; r++) _mm512_store_si512(to[r], min[r]);
+}
+
+/* acc += d*yd*v - dmin*yd*min */
+INLINE void step(enum qtype t, bool odd, int R, int n, const struct tile256 *s, const uint8_t *x, float *acc)
+{
+    _Alignas(64) tile_sums high, low, min;
+    _Alignas(64) float rest[TILE_ROWS];
+    __m512 k[TILE_ROWS];
+    products_store(odd, high, low);
+    if (has_min(t)) mins(R, n, s, x + 256 * (size_t)n, min);
+    rows_load(R, n, acc, k);
+    const float *const yd = row_floats(n, x + (COLUMN(has_min(t)) - 4) * (size_t)n, rest);
+    const __m512 d = _mm512_load_ps(s->d), dmin = has_min(t) ? _mm512_load_ps(s->dmin) : d;
+#pragma GCC unroll 16
+    for (int r = 0; r < R; r++) {
+        const __m512 y = _mm512_set1_ps(yd[r]);
+        __m512 v = total(high, low, r);
+        if (block_factor(t) != 1) v = _mm512_mul_ps(v, _mm512_set1_ps(block_factor(t)));
+        v = _mm512_mul_ps(_mm512_mul_ps(d, y), v);
+        if (has_min(t)) v = _mm512_sub_ps(v, _mm512_mul_ps(_mm512_mul_ps(dmin, y), sums_row(min, r)));
+        k[r] = _mm512_add_ps(k[r], v);
+    }
+    rows_store(R, n, k, acc);
+}
+
+INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, const uint8_t *panel, float *acc)
+{
+    const struct tile256 *const parts = (const struct tile256 *)(const void *)slab;
+    const size_t block = COLUMN(has_min(t)) * (size_t)n;
+    products(false, n, parts, panel);
+    for (int b = 0; b < n_blocks; b++, panel += block) UNROLL for (int h = 0; h < HALF; h++)
+        {
+            const struct tile256 *const s = parts + HALF * b + h;
+            if (h + 1 < HALF)
+                products(h % 2 == 0, n, s + 1, panel);
+            else if (b + 1 < n_blocks)
+                products(false, n, s + 1, panel + block);
+            step(t, h % 2, R, n, s, panel, acc + SLAB_ROWS * h);
+        }
+}
+
+/* Each class by one of its types. */
+AMX_MULTIPLY(multiply_min, pass, HALF, QT_Q4_K)
+AMX_MULTIPLY(multiply_whole, pass, HALF, QT_Q6_K)
+AMX_MULTIPLY(multiply_eighths, pass, HALF, QT_IQ1_S)
+
+static void begin(void)
+{
+    tiles_begin(64);
+}
+
+static void end(void)
+{
+    tiles_end();
+}
+
+#define SLAB(name, type, packing, with_min, multiplication)                                                            \
+    static void name##_fill(const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)                         \
+    {                                                                                                                  \
+        fill(type, fill256_##name, row, first, n_blocks, slab);                                                        \
+    }                                                                                                                  \
+    static void name##_multiply(int n_blocks, const uint8_t *slab, const uint8_t *panel, int n, int piece, float *acc) \
+    {                                                                                                                  \
+        multiplication(n_blocks, slab, panel, n, piece, acc);                                                          \
+        if (last_factor(type) != 1 && (piece & SLAB_LAST)) acc_scale(acc, HALF, n, last_factor(type));                 \
+    }                                                                                                                  \
+    const struct quant_slab slab_##name##_amx = {.block = 256,                                                         \
+                                                 .rows = HALF * SLAB_ROWS,                                             \
+                                                 .panel = TILE_ROWS,                                                   \
+                                                 .from = 16,                                                           \
+                                                 .fewer = &slab_##name##_avx512,                                       \
+                                                 .slab_block = HALF * sizeof(struct tile256),                          \
+                                                 .panel_block = COLUMN(with_min),                                      \
+                                                 .begin = begin,                                                       \
+                                                 .end = end,                                                           \
+                                                 .pack = packing,                                                      \
+                                                 .fill = name##_fill,                                                  \
+                                                 .multiply = name##_multiply};
+
+SLAB(q3_k, QT_Q3_K, quant_pack_rows_256, false, multiply_whole)
+SLAB(q4_k, QT_Q4_K, quant_pack_rows_pairs_32, true, multiply_min)
+SLAB(q5_k, QT_Q5_K, quant_pack_rows_pairs_32, true, multiply_min)
+SLAB(q6_k, QT_Q6_K, quant_pack_rows_256, false, multiply_whole)
+SLAB(tq1_0, QT_TQ1_0, quant_pack_rows_256, false, multiply_whole)
+SLAB(tq2_0, QT_TQ2_0, quant_pack_rows_256, false, multiply_whole)
+SLAB(iq2_xxs, QT_IQ2_XXS, quant_pack_rows_eighths, false, multiply_whole)
+SLAB(iq2_xs, QT_IQ2_XS, quant_pack_rows_fourths, false, multiply_whole)
+SLAB(iq2_s, QT_IQ2_S, quant_pack_rows_fourths, false, multiply_whole)
+SLAB(iq3_xxs, QT_IQ3_XXS, quant_pack_rows_fourths, false, multiply_whole)
+SLAB(iq3_s, QT_IQ3_S, quant_pack_rows_fourths, false, multiply_whole)
+SLAB(iq1_s, QT_IQ1_S, quant_pack_rows_fourths, false, multiply_eighths)
+SLAB(iq1_m, QT_IQ1_M, quant_pack_rows_fourths, false, multiply_eighths)
+#endif

@@ -1,0 +1,30 @@
+/* The kernel set of tiles of products: what AVX-512 has, but slabs of most types. Empty where the compiler has no AMX.
+ */
+#ifdef __AMX_INT8__
+#include "quant/quant_amx.h"
+
+extern const struct quant_slab slab_q8_0_amx, slab_iq4_xs_amx, slab_q4_0_amx, slab_mxfp4_amx, slab_q2_k_amx,
+    slab_q3_k_amx, slab_q4_k_amx, slab_q5_k_amx, slab_q6_k_amx, slab_iq2_xxs_amx, slab_iq2_xs_amx, slab_iq2_s_amx,
+    slab_q4_1_amx, slab_q5_0_amx, slab_q5_1_amx, slab_iq4_nl_amx, slab_iq3_xxs_amx, slab_iq3_s_amx, slab_iq1_s_amx,
+    slab_iq1_m_amx, slab_tq1_0_amx, slab_tq2_0_amx;
+
+const quant_slab_table quant_slabs_amx = {
+    [QT_Q8_0] = &slab_q8_0_amx,       [QT_Q4_0] = &slab_q4_0_amx,
+    [QT_MXFP4] = &slab_mxfp4_amx,     [QT_Q2_K] = &slab_q2_k_amx,
+    [QT_Q3_K] = &slab_q3_k_amx,       [QT_Q4_K] = &slab_q4_k_amx,
+    [QT_Q5_K] = &slab_q5_k_amx,       [QT_Q6_K] = &slab_q6_k_amx,
+    [QT_IQ2_XXS] = &slab_iq2_xxs_amx, [QT_IQ2_XS] = &slab_iq2_xs_amx,
+    [QT_IQ2_S] = &slab_iq2_s_amx,     [QT_Q4_1] = &slab_q4_1_amx,
+    [QT_Q5_0] = &slab_q5_0_amx,       [QT_Q5_1] = &slab_q5_1_amx,
+    [QT_IQ4_NL] = &slab_iq4_nl_amx,   [QT_IQ3_XXS] = &slab_iq3_xxs_amx,
+    [QT_IQ3_S] = &slab_iq3_s_amx,     [QT_IQ1_S] = &slab_iq1_s_amx,
+    [QT_IQ1_M] = &slab_iq1_m_amx,     [QT_TQ1_0] = &slab_tq1_0_amx,
+    [QT_TQ2_0] = &slab_tq2_0_amx,     [QT_IQ4_XS] = &slab_iq4_xs_amx,
+    [QT_Q1_0] = &slab_q1_0_avx512,    [QT_Q2_0] = &slab_q2_0_avx512,
+    [QT_NVFP4] = &slab_nvfp4_avx512,  [SLOT_Q2_0_128] = &slab_q2_0_128_avx512,
+};
+#else
+#include "quant/quant_internal.h"
+
+const quant_slab_table quant_slabs_amx = {0};
+#endif
