@@ -26,9 +26,11 @@ static int64_t f32_portable(int rounds, volatile float *sink)
 peak_fn *peak_loop(enum quant_isa isa, enum peak_kind kind)
 {
 #if defined(__x86_64__)
-    if (isa == QUANT_AVX512) return kind == PEAK_INT8 ? peak_int8_avx512 : peak_f32_avx512;
+    if (kind == PEAK_TILES) return isa == QUANT_AMX ? peak_tiles_amx : NULL;
+    if (isa == QUANT_AVX512 || isa == QUANT_AMX) return kind == PEAK_INT8 ? peak_int8_avx512 : peak_f32_avx512;
     if (isa == QUANT_AVXVNNI) return kind == PEAK_INT8 ? peak_int8_avxvnni : peak_f32_avx2;
     if (isa == QUANT_AVX2) return kind == PEAK_INT8 ? peak_int8_avx2 : peak_f32_avx2;
 #endif
+    if (kind == PEAK_TILES) return NULL;
     return kind == PEAK_INT8 ? int8_portable : f32_portable;
 }

@@ -130,14 +130,19 @@ static void say_prefill(const struct bench *b, const struct looks *l, const stru
 {
     struct ds4_cost c;
     ds4_engine_cost(b->engine, row->ctx_tokens - row->prefill_tokens, row->ctx_tokens, &c);
-    const double least = c.int8 * looks_cost(l, PEAK_INT8) + (c.f32 + c.attention) * looks_cost(l, PEAK_F32);
+    const double floats = (c.f32 + c.attention) * looks_cost(l, PEAK_F32);
+    const double least = c.int8 * looks_cost(l, PEAK_INT8) + floats, tiles = looks_cost(l, PEAK_TILES);
     fprintf(stderr,
-            "ds4-bench: ctx %d: prefill %.2f t/s, %.1f %% of the processors' speed: a token takes %.4f int8, %.4f f32 "
+            "ds4-bench: ctx %d: prefill %.2f t/s, %.1f %% of the %s speed: a token takes %.4f int8, %.4f f32 "
             "and %.4f attention (thousand million multiply-adds), at the peaks %.3f ms; these were int8 %.1f (%.1f to "
-            "%.1f), f32 %.1f in %d looks meanwhile\n",
-            row->ctx_tokens, row->prefill_tps, 100 * row->prefill_tps * least, c.int8 * 1e-9, c.f32 * 1e-9,
-            c.attention * 1e-9, least * 1e3, 1e-9 / looks_cost(l, PEAK_INT8), l->slowest * 1e-9, l->fastest * 1e-9,
-            1e-9 / looks_cost(l, PEAK_F32), l->n);
+            "%.1f), f32 %.1f in %d looks meanwhile",
+            row->ctx_tokens, row->prefill_tps, 100 * row->prefill_tps * least, tiles > 0 ? "vectors'" : "processors'",
+            c.int8 * 1e-9, c.f32 * 1e-9, c.attention * 1e-9, least * 1e3, 1e-9 / looks_cost(l, PEAK_INT8),
+            l->slowest * 1e-9, l->fastest * 1e-9, 1e-9 / looks_cost(l, PEAK_F32), l->n);
+    if (tiles > 0)
+        fprintf(stderr, "; tiles do %.1f int8, with which the least is %.3f ms, %.1f %%", 1e-9 / tiles,
+                1e3 * (c.int8 * tiles + floats), 100 * row->prefill_tps * (c.int8 * tiles + floats));
+    fputc('\n', stderr);
 }
 
 /* Decoding one token reads the active weights at least once, whatever else it does. */

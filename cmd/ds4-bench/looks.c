@@ -18,6 +18,7 @@ int looks_take(struct looks *l, bool now, struct err *e)
     double v;
     int rc = 0;
     for (int k = 0; k < (l->memory ? 1 : PEAK_KINDS) && !rc; k++) {
+        if (!l->memory && !peak_loop(l->m->isa, (enum peak_kind)k)) continue;
         rc = l->memory ? machine_look_memory(l->m, &v, e) : machine_look_peak(l->m, (enum peak_kind)k, &v, e);
         if (!rc) add(l, k, v);
     }

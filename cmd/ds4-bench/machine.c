@@ -120,6 +120,7 @@ int machine_measure(struct machine *m, struct err *e)
     int rc = measure_weights(m, &v, e);
     if (!rc) take(m, &m->read, v);
     for (int k = 0; k < PEAK_KINDS && !rc; k++) {
+        if (!peak_loop(m->isa, (enum peak_kind)k)) continue;
         rc = measure_peak(m->pool, m->isa, (enum peak_kind)k, MEASURE_S, &v, e);
         if (!rc) take(m, &m->peak[k], v);
     }
@@ -140,6 +141,9 @@ void machine_print(FILE *out, const struct machine *m)
             pool_threads(m->pool), m->readers, s.cores ? s.cores : s.processors, quant_isa_name(m->isa),
             m->read.most * 1e-9, m->read.least * 1e-9, m->read.most * 1e-9, m->n, m->peak[PEAK_INT8].most * 1e-9,
             m->peak[PEAK_INT8].least * 1e-9, m->peak[PEAK_F32].most * 1e-9, m->peak[PEAK_F32].least * 1e-9);
+    if (peak_loop(m->isa, PEAK_TILES))
+        fprintf(out, ", int8 by tiles %.1f (from %.1f)", m->peak[PEAK_TILES].most * 1e-9,
+                m->peak[PEAK_TILES].least * 1e-9);
     if (m->apart[1]) fprintf(out, "; two threads do %.2f of one (from %.2f)", m->scaling.most, m->scaling.least);
     fputc('\n', out);
     if (m->read.most > MOST_SPREAD * m->read.least)
