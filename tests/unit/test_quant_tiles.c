@@ -138,16 +138,28 @@ static void check_slab_of(const struct problem *p, const struct quant_slab *s, i
 }
 
 /* Kernels with tiles of products where tiles are portable C (tests/support/tiles_model.h), beside those of AVX-512,
- * which they need. */
+ * which they need; they are slow, and rows and panels are alike. */
 extern const quant_slab_table tiles_model_slabs;
 
 static void check_slab(const struct problem *p, enum quant_isa isa, int n_rows, int n_cols, int each)
 {
-    for (const struct quant_slab *s = quant_slab(isa, p->type); s; s = s->fewer)
-        check_slab_of(p, s, n_rows, n_cols, each);
+    const struct quant_slab *const s = quant_slab(isa, p->type);
     const int slot = quant_slot(p->type);
+    if (s) check_slab_of(p, s, n_rows, n_cols, each);
     if (isa == QUANT_AVX512 && n_rows == MAX_ROWS && n_cols < MAX_COLS && slot >= 0 && tiles_model_slabs[slot])
         check_slab_of(p, tiles_model_slabs[slot], n_rows, n_cols, each);
+}
+
+/* A slab never learns how many of its rows are wanted: all of them are compared at every width, and every width is also
+ * taken once with one row alone, which all of the slab's rows then are. Pieces behind the first that holds the whole
+ * row are that one again. */
+static void check_slabs(const struct problem *p, enum quant_isa isa, int n_cols)
+{
+    const struct quant_slab *const s = quant_slab(isa, p->type);
+    if (!s) return;
+    for (int each = 1, before = 0; each <= 64 && before < p->k / s->block; before = each, each *= 4)
+        check_slab(p, isa, MAX_ROWS, n_cols, each);
+    check_slab(p, isa, 1, n_cols, 4);
 }
 
 static void check_shapes(uint32_t type, int k)
@@ -158,11 +170,9 @@ static void check_shapes(uint32_t type, int k)
         if (!quant_isa_usable((enum quant_isa)isa)) continue;
         for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
             for (size_t c = 0; c < sizeof cols / sizeof cols[0]; c++)
-                if (isa != QUANT_SCALAR || rows[r] * cols[c] < 20) {
+                if (isa != QUANT_SCALAR || rows[r] * cols[c] < 20)
                     check_tile(&p, (enum quant_isa)isa, rows[r], cols[c]);
-                    for (int each = 1; each <= 64; each *= 4)
-                        check_slab(&p, (enum quant_isa)isa, rows[r], cols[c], each);
-                }
+        for (size_t c = 0; c < sizeof cols / sizeof cols[0]; c++) check_slabs(&p, (enum quant_isa)isa, cols[c]);
     }
     problem_free(&p);
 }
