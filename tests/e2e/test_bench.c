@@ -30,11 +30,12 @@ static int group_set_up(void **state)
     return 0;
 }
 
-/* The standard output of ds4-bench on the model and the text; stderr goes to folder/err. */
-static void bench(struct str *out, const char *options)
+/* The standard output of ds4-bench on the model and the text; stderr goes to folder/err. Two threads are also measured
+ * apart from the model, and for every row: only where that is looked at. */
+static void bench(struct str *out, int threads, const char *options)
 {
     struct str line = {0};
-    str_printf(&line, BENCH " -m %s -t 2 %s 2>%s/err", model, options, folder);
+    str_printf(&line, BENCH " -m %s -t %d %s 2>%s/err", model, threads, options, folder);
     if (shell_run(str_c(&line), out)) fail_msg("%s\nfailed: %s", str_c(&line), str_c(out));
     str_free(&line);
 }
@@ -82,7 +83,7 @@ static void check_lengths(const char *options, const int *want, int n)
     struct str out = {0}, line = {0};
     struct row row[16];
     str_printf(&line, "--prompt-file %s -n 2 %s", text, options);
-    bench(&out, str_c(&line));
+    bench(&out, 1, str_c(&line));
     assert_int_equal(rows_of(&out, row, 16), n);
     for (int i = 0; i < n; i++) {
         assert_int_equal(row[i].ctx, want[i]);
@@ -106,7 +107,7 @@ static void test_row(void **state)
     struct str out = {0}, line = {0};
     struct row r;
     str_printf(&line, "--prompt-file %s --ctx-start 64 --ctx-max 64 -n 9 --sessions 3", text);
-    bench(&out, str_c(&line));
+    bench(&out, 2, str_c(&line));
     assert_int_equal(rows_of(&out, &r, 1), 1);
     assert_int_equal(r.gen, 27);
     assert_int_equal(r.steady, 24);
@@ -118,13 +119,13 @@ static void test_row(void **state)
 
     str_clear(&line);
     str_printf(&line, "--chat-prompt-file %s --ctx-start 64 --ctx-max 64 -n 0", text);
-    bench(&out, str_c(&line));
+    bench(&out, 1, str_c(&line));
     assert_int_equal(rows_of(&out, &r, 1), 1);
     assert_true(r.gen == 0 && r.gen_tps == 0 && r.first_ms == 0 && r.steady == 0 && r.bytes > 0);
 
     str_clear(&line);
     str_printf(&line, "--prompt-file %s --ctx-start 64 --ctx-max 64 -n 1 --teacher-forced-decode", text);
-    bench(&out, str_c(&line));
+    bench(&out, 1, str_c(&line));
     assert_int_equal(rows_of(&out, &r, 1), 1);
     assert_true(r.gen == 1 && r.steady == 0 && r.steady_tps == 0);
     str_free(&out);
@@ -136,7 +137,7 @@ static void test_logits(void **state)
 {
     struct str out = {0}, line = {0};
     str_printf(&line, "--prompt-file %s --ctx-start 64 --ctx-max 64 -n 0 --dump-frontier-logits-dir %s", text, folder);
-    bench(&out, str_c(&line));
+    bench(&out, 1, str_c(&line));
     str_clear(&line);
     str_printf(&line, "grep -c '\"source\": \"ds4-bench\"' %s/frontier_000064.logits.json", folder);
     shell_expect(str_c(&line), 0, "1");
@@ -158,7 +159,7 @@ static void test_compare(void **state)
     str_clear(&line);
     str_printf(&line, "--prompt-file %s --ctx-start 64 --ctx-max 65 -n 2 --compare %s/old.csv --csv %s/new.csv", text,
                folder, folder);
-    bench(&out, str_c(&line));
+    bench(&out, 1, str_c(&line));
     assert_int_equal(out.n, 0);
     assert_true(said("ctx 64; prefill ") && said(", was 0.50 (+") && said(", was 1.00 (+") && said("ctx 65: not in"));
     str_clear(&line);
