@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include "base/mem.h"
@@ -164,6 +165,37 @@ static inline void kit_random_blocks(struct kit *k, enum qtype type, int64_t n_b
     }
 }
 
+/* Encoded rows: the same weights come again for every device, number of threads and piece of a case, and to encode them is
+ * most of what a case takes. The last tensors are remembered, by all their values. */
+static inline void kit_encode(enum qtype type, const float *x, int64_t k0, int64_t rows, uint8_t *out)
+{
+    static struct {
+        enum qtype type;
+        int64_t k0, rows;
+        float *x;
+        uint8_t *data;
+    } seen[16], *s;
+    static unsigned next;
+    const size_t n = (size_t)(k0 * rows), bytes = (size_t)rows * quant_row_bytes(type, k0);
+    for (s = seen; s < seen + 16; s++)
+        if (s->x && s->type == type && s->k0 == k0 && s->rows == rows && !memcmp(s->x, x, n * sizeof *x)) {
+            memcpy(out, s->data, bytes);
+            return;
+        }
+    float *const even = malloc((size_t)k0 * sizeof *even);
+    s = &seen[next++ % 16];
+    s->type = type, s->k0 = k0, s->rows = rows;
+    s->x = realloc(s->x, n * sizeof *x);
+    s->data = realloc(s->data, bytes);
+    assert_true(even && s->x && s->data);
+    for (int64_t i = 0; i < k0; i++) even[i] = 1;
+    for (int64_t r = 0; r < rows; r++)
+        assert_int_equal(quant_encode(type, x + r * k0, k0, even, out + (size_t)r * quant_row_bytes(type, k0)), 0);
+    memcpy(s->x, x, n * sizeof *x);
+    memcpy(s->data, out, bytes);
+    free(even);
+}
+
 /* A view of n2 matrices of `rows` rows of k0 values: encoded from x, or random (x NULL). */
 static inline struct tensor_view kit_tensor(struct kit *k, enum qtype type, int64_t k0, int64_t rows, int64_t n2,
                                             const float *x)
@@ -177,10 +209,7 @@ static inline struct tensor_view kit_tensor(struct kit *k, enum qtype type, int6
         memcpy(data, x, (size_t)(rows * n2) * row_bytes);
     } else {
         if (!x) x = kit_values(k, k0 * rows * n2, 1);
-        float *even = kit_memory(k, (size_t)k0 * sizeof *even);
-        for (int64_t i = 0; i < k0; i++) even[i] = 1;
-        for (int64_t r = 0; r < rows * n2; r++)
-            assert_int_equal(quant_encode(type, x + r * k0, k0, even, data + (size_t)r * row_bytes), 0);
+        kit_encode(type, x, k0, rows * n2, data);
     }
     return (struct tensor_view){.type = type,
                                 .ne = {k0, rows, n2, 1},
