@@ -17,6 +17,7 @@ enum {
 static struct {
     int32_t at[TERNARY];
     uint8_t lists[LIST_BYTES];
+    float odd[256][8]; /* of the entries, as the search sees them */
 } nearby;
 static pthread_once_t nearby_once = PTHREAD_ONCE_INIT;
 
@@ -37,6 +38,8 @@ static uint32_t packed_pattern(int index)
 static void nearby_make(void)
 {
     int32_t used = 0;
+    for (int e = 0; e < 256; e++)
+        for (int i = 0; i < 8; i++) nearby.odd[e][i] = (float)(2 * (iq2xxs_codes[e] >> 2 * i & 3) + 1);
     for (int p = 0; p < TERNARY; p++) {
         const uint32_t code = packed_pattern(p);
         int first = 99, second = 99, d[256];
@@ -59,11 +62,6 @@ static void nearby_make(void)
     }
 }
 
-static float odd_level(int entry, int i)
-{
-    return (float)(2 * (iq2xxs_codes[entry] >> 2 * i & 3) + 1);
-}
-
 /* Code book entry for eight magnitudes v at a scale, inv = 1/scale; a: square roots of the weights. */
 static int nearest_entry(const float *v, const float *a, float scale, float inv)
 {
@@ -74,9 +72,10 @@ static int nearest_entry(const float *v, const float *a, float scale, float inv)
     float best = INFINITY;
     int entry = list[1];
     for (int c = 1; c <= list[0]; c++) {
+        const float *const odd = nearby.odd[list[c]];
         float sum = 0;
         for (int i = 0; i < 8; i++) {
-            const float diff = scale * odd_level(list[c], i) - v[i];
+            const float diff = scale * odd[i] - v[i];
             sum += a[i] * diff * diff;
         }
         if (sum < best) {
@@ -117,7 +116,7 @@ static void match(const struct group *g, float scale, float inv, uint8_t entry[4
     *vg = *gg = 0;
     for (int r = 0; r < 4; r++) entry[r] = (uint8_t)nearest_entry(g->v + 8 * r, g->a + 8 * r, scale, inv);
     for (int i = 0; i < 32; i++) {
-        const float l = odd_level(entry[i / 8], i % 8);
+        const float l = nearby.odd[entry[i / 8]][i % 8];
         *vg += g->w[i] * g->v[i] * l;
         *gg += g->w[i] * l * l;
     }
