@@ -105,12 +105,17 @@ $(BUILD)/src/serve/page_files.c: tools/embed.sh $(PAGE)
 $(BUILD)/src/serve/page_files.o: $(BUILD)/src/serve/page_files.c
 	$(CC) $(ALL_CFLAGS) -c $< -o $@
 
-# Files named *_avx2.c, *_avxvnni.c, *_avx512.c and *_amx.c hold AVX2, AVX-VNNI, AVX-512 and AMX kernels; they are called only where the processor has the
-# instructions, and are empty elsewhere. No fuzz target reaches them, and clang needs minutes for them under its sanitizers.
+# Files named *_avx2.c, *_avxvnni.c, *_avx512.c and *_amx.c hold AVX2, AVX-VNNI, AVX-512 and AMX kernels; they are called only where the
+# processor has the instructions, and are empty elsewhere. No fuzz target reaches them, and clang needs minutes for them under its
+# sanitizers: there they are only made, without any, and as fast as may be.
+KERNELS_fuzz := -fno-sanitize=all -O0
+# ASAN judges every access of theirs. What is left out would be seen by it too, at the access (NULL, an object's size), or cannot
+# happen (addresses that wrap), and is half of the time to compile them.
+KERNELS_asan := -fno-sanitize=null,pointer-overflow,object-size
 TARGET := $(shell $(CC) -dumpmachine)
 ifneq ($(filter x86_64-% amd64-%,$(TARGET)),)
 AVX512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vbmi -mavx512vnni -mgfni -mprefer-vector-width=512
-$(BUILD)/%_avx2.o $(BUILD)/%_avxvnni.o $(BUILD)/%_avx512.o $(BUILD)/%_amx.o: ISA_FLAGS := -mavx2 -mfma -mf16c $(if $(filter fuzz,$(MODE)),-fno-sanitize=all)
+$(BUILD)/%_avx2.o $(BUILD)/%_avxvnni.o $(BUILD)/%_avx512.o $(BUILD)/%_amx.o: ISA_FLAGS := -mavx2 -mfma -mf16c $(KERNELS_$(MODE))
 $(BUILD)/%_avxvnni.o: ISA_FLAGS += -mavxvnni
 $(BUILD)/%_avx512.o $(BUILD)/%_amx.o: ISA_FLAGS += $(AVX512)
 $(BUILD)/%_amx.o: ISA_FLAGS += -mamx-tile -mamx-int8
