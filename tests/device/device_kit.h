@@ -165,8 +165,8 @@ static inline void kit_random_blocks(struct kit *k, enum qtype type, int64_t n_b
     }
 }
 
-/* Encoded rows: the same weights come again for every device, number of threads and piece of a case, and to encode them is
- * most of what a case takes. The last tensors are remembered, by all their values. */
+/* Encoded rows: the same weights come again for every device, number of threads and piece of a case, and to encode them
+ * is most of what a case takes. The last tensors are remembered, by all their values. */
 static inline void kit_encode(enum qtype type, const float *x, int64_t k0, int64_t rows, uint8_t *out)
 {
     static struct {

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "quant/quant.h"
 #include "quant_vectors.h"
@@ -208,3 +209,9 @@ const struct vec_encoded vec_encoded[] = {
     {QT_Q6_K, VEC_GIVEN, 0xfe47449b07787f64, 0x7c67b16da9802ecb, {0xc3102675, 0xc3455e20, 0xc2be1490, 0xc19e78f8}},
 };
 const int vec_n_encoded = sizeof vec_encoded / sizeof *vec_encoded;
+
+bool vec_isa_tested(enum quant_isa isa)
+{
+    if (!quant_isa_usable(isa)) return false;
+    return !getenv("TEST_ISA") || isa == QUANT_SCALAR || isa == quant_isa_best();
+}

@@ -3,6 +3,7 @@
 #define SUPPORT_QUANT_VECTORS_H
 #include <stddef.h>
 #include <stdint.h>
+#include "quant/quant.h"
 
 enum { VEC_N = 4096, VEC_ROW = 1024, VEC_ROWS = 4 };
 
@@ -38,5 +39,9 @@ struct vec_encoded {
 };
 extern const struct vec_encoded vec_encoded[];
 extern const int vec_n_encoded;
+
+/* Whether a kernel set is to be tested: all that the processor can run, but on one that stands for a set (TEST_ISA,
+ * tests/run_aarch64.sh) this one beside the scalar set: each of the others has a processor of its own. */
+bool vec_isa_tested(enum quant_isa isa);
 
 #endif

@@ -116,7 +116,7 @@ static void check_dots(const struct encoded *e, const uint8_t *w, int rows)
         else
             act_quantise(f, y, VEC_ROW, act);
         for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
-            if (!quant_isa_usable((enum quant_isa)isa)) continue;
+            if (!vec_isa_tested((enum quant_isa)isa)) continue;
             float got, want;
             quant_tile((enum quant_isa)isa, e->type)(VEC_ROW, w + (size_t)r * row, row, 1, act, 0, 1, &got, 1);
             memcpy(&want, &e->dot[r], sizeof want);
@@ -161,7 +161,7 @@ static void test_q8_0_own_activations(void **state)
         act_quantise(ACT_Q8_0, v.y + r * VEC_ROW, VEC_ROW, act);
         for (int isa = 0; isa < QUANT_ISA_COUNT; isa++) {
             float got;
-            if (!quant_isa_usable((enum quant_isa)isa)) continue;
+            if (!vec_isa_tested((enum quant_isa)isa)) continue;
             quant_tile((enum quant_isa)isa, QT_Q8_0)(VEC_ROW, w + (size_t)r * row, row, 1, act, 0, 1, &got, 1);
             assert_int_equal(bits(got), want[r]);
         }
@@ -334,7 +334,7 @@ static void test_random_blocks(void **state)
         quant_type(t->type)->decode(w, f, RANDOM_N);
         assert_int_equal(vec_fnv(f, RANDOM_N * sizeof *f), t->floats);
         for (int isa = 0; t->dots && isa < QUANT_ISA_COUNT; isa++)
-            if (quant_isa_usable((enum quant_isa)isa))
+            if (vec_isa_tested((enum quant_isa)isa))
                 assert_int_equal(random_dots(t->type, w, (enum quant_isa)isa), t->dots);
         free(f);
         free(w);
