@@ -186,6 +186,7 @@ nightly: deps check-includes
 	@+$(MAKE) MODE=release BUILD=build/release test
 	@+$(MAKE) MODE=release BUILD=build/release peer
 	@+$(MAKE) MODE=release BUILD=build/release clients
+	@+$(MAKE) CC=clang BUILD=build/clang-release programs tests benches
 	build/release/tests/model/test_demo_oracle all
 	build/release/tests/e2e/test_demo_accuracy all
 	build/release/tests/unit/test_serve_outputs all
@@ -252,7 +253,7 @@ help:
 	@echo "make fuzz       fuzz every reader of outside data, FUZZ_SECONDS=10 each, from FUZZ_SEED (needs clang)"
 	@echo "make peer       compare with another engine and another tokenizer (needs node; PEER_SHAPES=3: fewer models)"
 	@echo "make clients    ds4-server with client libraries, the page in a browser, coding agents (needs node; CLIENTS=sdk, recorded, page, agents)"
-	@echo "make nightly    tests plain, the peers, the clients, the demo model on all its tasks, what models say cut in all ways, tests with asan and with tsan, minutes of load with both, a minute per fuzz target"
+	@echo "make nightly    tests plain, the peers, the clients, an optimised build with clang, the demo model on all its tasks, what models say cut in all ways, tests with asan and with tsan, minutes of load with both, a minute per fuzz target"
 	@echo "make oracle     recompute the golden logits of the small test models and the demo model (PYTHON=python3 with numpy)"
 	@echo "make check-includes   includes that point upward"
 	@echo "make format     clang-format on all sources          make clean   remove build/"
