@@ -22,29 +22,25 @@ enum { TILE_ROWS = 16 /* activation rows of a panel */, HALF = PARTS / 2 /* part
 #define CODES   4
 #define WEIGHTS 5
 
-/* Prepares tiles whose rows have `codes` codes. */
-INLINE void tiles_begin(int codes)
-{
-    _Alignas(64) struct {
-        uint8_t palette, start, reserved[14];
-        uint16_t row_bytes[16];
-        uint8_t rows[16];
-    } shape = {.palette = 1};
-    _Static_assert(sizeof shape == 64, "what the processor loads");
-    for (int i = 0; i <= WEIGHTS; i++) {
-        shape.rows[i] = (uint8_t)(i == WEIGHTS ? codes / 4 : TILE_ROWS);
-        shape.row_bytes[i] = (uint16_t)(i == CODES ? codes : 64);
-    }
-    __asm__ volatile("" : : "m"(shape)); /* compilers do not know that all of it is read */
-    _tile_loadconfig(&shape);
-}
-
-INLINE void tiles_end(void)
-{
-    _tile_release();
-}
+/* What a thread does before and after its products: tiles whose rows have 32 codes, or 64. */
+void tiles_begin_32(void), tiles_begin_64(void), tiles_end(void);
 
 static const _Alignas(64) uint8_t tile_zeros[64];
+
+/* Loads what is multiplied next, 32 codes of sixteen rows each. This goes before sums are stored: a load waits for
+ * stores whose addresses have the same twelve lower bits. */
+INLINE void tiles_load(const uint8_t *w, const uint8_t *x)
+{
+    _tile_loadd(WEIGHTS, w, 64);
+    _tile_loadd(CODES, x, 32);
+}
+
+/* Starts sums with their products. */
+INLINE void sums_start(void)
+{
+    _tile_loadd(0, tile_zeros, 0);
+    _tile_dpbssd(0, CODES, WEIGHTS);
+}
 
 /* What is stored of a tile: sixteen sums of each activation row. */
 typedef int32_t tile_sums[TILE_ROWS][SLAB_ROWS];

@@ -198,16 +198,6 @@ AMX_MULTIPLY(multiply_min, pass, HALF, QT_Q4_K)
 AMX_MULTIPLY(multiply_whole, pass, HALF, QT_Q6_K)
 AMX_MULTIPLY(multiply_eighths, pass, HALF, QT_IQ1_S)
 
-static void begin(void)
-{
-    tiles_begin(64);
-}
-
-static void end(void)
-{
-    tiles_end();
-}
-
 #define SLAB(name, type, packing, with_min, multiplication)                                                            \
     static void name##_fill(const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)                         \
     {                                                                                                                  \
@@ -225,8 +215,8 @@ static void end(void)
                                                  .fewer = &slab_##name##_avx512,                                       \
                                                  .slab_block = HALF * sizeof(struct tile256),                          \
                                                  .panel_block = COLUMN(with_min),                                      \
-                                                 .begin = begin,                                                       \
-                                                 .end = end,                                                           \
+                                                 .begin = tiles_begin_64,                                              \
+                                                 .end = tiles_end,                                                     \
                                                  .pack = packing,                                                      \
                                                  .fill = name##_fill,                                                  \
                                                  .multiply = name##_multiply};

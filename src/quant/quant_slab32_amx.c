@@ -20,26 +20,12 @@ INLINE __m512 step(enum qtype t, __m512 acc, __m512 s, __m512 dw, __m512 da, __m
     return _mm512_add_ps(acc, _mm512_add_ps(v, _mm512_mul_ps(min, sum)));
 }
 
-/* Loads what is multiplied next. This goes before the sums are stored: a load waits for stores whose addresses have the
- * same twelve lower bits. */
-INLINE void load(const struct part32 *s, const uint8_t *x)
-{
-    _tile_loadd(WEIGHTS, s->code[0], 64);
-    _tile_loadd(CODES, x, 32);
-}
-
-INLINE void start(void)
-{
-    _tile_loadd(0, tile_zeros, 0);
-    _tile_dpbssd(0, CODES, WEIGHTS);
-}
-
 INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, const uint8_t *panel, float *acc)
 {
     const size_t block = (has_min(t) ? 40 : 36) * (size_t)n;
     _Alignas(64) tile_sums sums;
-    load(part_at(t, slab, 0), panel);
-    start();
+    tiles_load(part_at(t, slab, 0)->code[0], panel);
+    sums_start();
     for (int h = 0; h < HALF; h++) {
         __m512 k[TILE_ROWS];
         rows_load(R, n, acc + SLAB_ROWS * h, k);
@@ -47,11 +33,11 @@ INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, 
             const struct part32 *const s = part_at(t, slab, HALF * b + h);
             const uint8_t *const x = panel + block * (size_t)b;
             if (b + 1 < n_blocks)
-                load(part_at(t, slab, HALF * (b + 1) + h), x + block);
+                tiles_load(part_at(t, slab, HALF * (b + 1) + h)->code[0], x + block);
             else if (h + 1 < HALF)
-                load(part_at(t, slab, h + 1), panel);
+                tiles_load(part_at(t, slab, h + 1)->code[0], panel);
             _tile_stored(0, sums, 64);
-            start();
+            sums_start();
             _Alignas(64) float rest[2][TILE_ROWS];
             const float *const da = row_floats(n, x + 32 * (size_t)n, rest[0]);
             const float *const sum = has_min(t) ? row_floats(n, x + 36 * (size_t)n, rest[1]) : da;
@@ -70,16 +56,6 @@ AMX_MULTIPLY(multiply_q4_0, pass, HALF, QT_Q4_0)
 AMX_MULTIPLY(multiply_iq4_nl, pass, HALF, QT_IQ4_NL)
 AMX_MULTIPLY(multiply_q4_1, pass, HALF, QT_Q4_1)
 
-static void begin(void)
-{
-    tiles_begin(32);
-}
-
-static void end(void)
-{
-    tiles_end();
-}
-
 #define SLAB32(name, type, packing, with_min, multiplication)                                                          \
     static void name##_fill(const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)                         \
     {                                                                                                                  \
@@ -92,8 +68,8 @@ static void end(void)
                                                  .fewer = &slab_##name##_avx512,                                       \
                                                  .slab_block = HALF * PART_BYTES(with_min),                            \
                                                  .panel_block = (with_min) ? 40 : 36,                                  \
-                                                 .begin = begin,                                                       \
-                                                 .end = end,                                                           \
+                                                 .begin = tiles_begin_32,                                              \
+                                                 .end = tiles_end,                                                     \
                                                  .pack = packing,                                                      \
                                                  .fill = name##_fill,                                                  \
                                                  .multiply = multiplication};

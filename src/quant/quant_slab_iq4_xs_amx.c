@@ -10,19 +10,6 @@
 
 enum { COLUMN = 256 + 4 /* codes, in pieces of 32; scale */ };
 
-/* Loads what is multiplied next, before the sums are stored (quant_slab32_amx.c). */
-INLINE void load(const struct part_xs *s, int i, const uint8_t *x)
-{
-    _tile_loadd(WEIGHTS, s->code[8 * i], 64);
-    _tile_loadd(CODES, x, 32);
-}
-
-INLINE void start(void)
-{
-    _tile_loadd(0, tile_zeros, 0);
-    _tile_dpbssd(0, CODES, WEIGHTS);
-}
-
 INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, const uint8_t *panel, float *acc)
 {
     (void)t;
@@ -31,8 +18,8 @@ INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, 
     _Alignas(64) tile_sums sums;
     _Alignas(64) float d[TILE_ROWS][SLAB_ROWS]; /* the blocks' scales times those of the activations */
     _Alignas(64) float rest[TILE_ROWS];
-    load(parts, 0, panel);
-    start();
+    tiles_load(parts->code[0], panel);
+    sums_start();
     for (int h = 0; h < HALF; h++) {
         __m512 k[TILE_ROWS];
         rows_load(R, n, acc + SLAB_ROWS * h, k);
@@ -45,13 +32,13 @@ INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, 
                 _mm512_store_ps(d[r], _mm512_mul_ps(_mm512_load_ps(s->d), _mm512_set1_ps(yd[r])));
             for (int i = 0; i < 8; i++) {
                 if (i < 7)
-                    load(s, i + 1, x + piece * (size_t)(i + 1));
+                    tiles_load(s->code[8 * (i + 1)], x + piece * (size_t)(i + 1));
                 else if (b + 1 < n_blocks)
-                    load(s + HALF, 0, x + block);
+                    tiles_load(s[HALF].code[0], x + block);
                 else if (h + 1 < HALF)
-                    load(parts + h + 1, 0, panel);
+                    tiles_load(parts[h + 1].code[0], panel);
                 _tile_stored(0, sums, 64);
-                start();
+                sums_start();
                 const __m512 scale = _mm512_load_ps(s->scale[i]);
 #pragma GCC unroll 16
                 for (int r = 0; r < R; r++)
@@ -64,16 +51,6 @@ INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, 
 }
 
 AMX_MULTIPLY(multiply, pass, HALF, QT_IQ4_XS)
-
-static void begin(void)
-{
-    tiles_begin(32);
-}
-
-static void end(void)
-{
-    tiles_end();
-}
 
 static void fill(const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)
 {
@@ -88,8 +65,8 @@ const struct quant_slab slab_iq4_xs_amx = {.block = 256,
                                            .fewer = &slab_iq4_xs_avx512,
                                            .slab_block = HALF * sizeof(struct part_xs),
                                            .panel_block = COLUMN,
-                                           .begin = begin,
-                                           .end = end,
+                                           .begin = tiles_begin_32,
+                                           .end = tiles_end,
                                            .pack = quant_pack_rows_steps,
                                            .fill = fill,
                                            .multiply = multiply};

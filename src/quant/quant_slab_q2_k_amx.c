@@ -86,16 +86,6 @@ INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, 
 
 AMX_MULTIPLY(multiply, pass, HALF, QT_Q2_K)
 
-static void begin(void)
-{
-    tiles_begin(64);
-}
-
-static void end(void)
-{
-    tiles_end();
-}
-
 /* A minimum of 4 bits, as a factor of the lower byte of a sum and, sixteen times, of the upper one. */
 static void fill(const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)
 {
@@ -113,8 +103,8 @@ const struct quant_slab slab_q2_k_amx = {.block = 256,
                                          .fewer = &slab_q2_k_avx512,
                                          .slab_block = HALF * sizeof(struct part256),
                                          .panel_block = COLUMN,
-                                         .begin = begin,
-                                         .end = end,
+                                         .begin = tiles_begin_64,
+                                         .end = tiles_end,
                                          .pack = quant_pack_rows_q2_k,
                                          .fill = fill,
                                          .multiply = multiply};

@@ -3,6 +3,38 @@
 #ifdef __AMX_INT8__
 #include "quant/quant_amx.h"
 
+/* Prepares tiles whose rows have `codes` codes. */
+static void begin(int codes)
+{
+    _Alignas(64) struct {
+        uint8_t palette, start, reserved[14];
+        uint16_t row_bytes[16];
+        uint8_t rows[16];
+    } shape = {.palette = 1};
+    _Static_assert(sizeof shape == 64, "what the processor loads");
+    for (int i = 0; i <= WEIGHTS; i++) {
+        shape.rows[i] = (uint8_t)(i == WEIGHTS ? codes / 4 : TILE_ROWS);
+        shape.row_bytes[i] = (uint16_t)(i == CODES ? codes : 64);
+    }
+    __asm__ volatile("" : : "m"(shape)); /* compilers do not know that all of it is read */
+    _tile_loadconfig(&shape);
+}
+
+void tiles_begin_32(void)
+{
+    begin(32);
+}
+
+void tiles_begin_64(void)
+{
+    begin(64);
+}
+
+void tiles_end(void)
+{
+    _tile_release();
+}
+
 extern const struct quant_slab slab_q8_0_amx, slab_iq4_xs_amx, slab_q4_0_amx, slab_mxfp4_amx, slab_q2_k_amx,
     slab_q3_k_amx, slab_q4_k_amx, slab_q5_k_amx, slab_q6_k_amx, slab_iq2_xxs_amx, slab_iq2_xs_amx, slab_iq2_s_amx,
     slab_q4_1_amx, slab_q5_0_amx, slab_q5_1_amx, slab_iq4_nl_amx, slab_iq3_xxs_amx, slab_iq3_s_amx, slab_iq1_s_amx,

@@ -9,12 +9,12 @@
 #include <stdint.h>
 #include <string.h>
 
-static _Thread_local struct {
+extern _Thread_local struct tiles_model {
     uint8_t palette, start, reserved[14];
     uint16_t row_bytes[16];
     uint8_t rows[16];
     uint8_t tile[8][16][64];
-} tiles_model;
+} tiles_model; /* tiles_model_slabs_amx.c */
 
 static inline void tiles_model_config(const void *shape)
 {
@@ -66,6 +66,9 @@ static inline void tiles_model_multiply(int c, int a, int b, int b_signed)
 #define _tile_dpbssd(c, a, b)        tiles_model_multiply(c, a, b, 1)
 #define _tile_dpbsud(c, a, b)        tiles_model_multiply(c, a, b, 0)
 
+#define tiles_begin_32   model_tiles_begin_32
+#define tiles_begin_64   model_tiles_begin_64
+#define tiles_end        model_tiles_end
 #define slab_q8_0_amx    model_slab_q8_0
 #define slab_q4_0_amx    model_slab_q4_0
 #define slab_q4_1_amx    model_slab_q4_1
