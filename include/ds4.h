@@ -53,7 +53,8 @@ struct ds4_options {
     const char *const *model_paths; /* a file, any shard of a split set, or several whole files */
     int n_model_paths;
     const char *backend; /* "cpu" (NULL), "ref" */
-    /* kernels of "cpu": scalar, avx2, avxvnni, avx512, amx, neon, neon-dotprod, neon-i8mm; NULL: best */
+    /* kernels of "cpu": scalar, avx2, avxvnni, avx512, amx, neon, neon-dotprod, neon-i8mm; NULL: best. With amx, and
+       where it is the best, the process asks the system for tiles; alternate signal stacks then need room for them */
     const char *isa;
     int threads;           /* 0: one per physical core, and for decode steps as many of them as read memory fastest */
     int threads_decode;    /* of decode steps, if threads is set too; 0: as many */

@@ -1,6 +1,6 @@
 /* The loop with tiles of products (AMX). Four sums, as a tile's product takes longer than the next one waits. */
 #include "peak_internal.h"
-#ifdef __AMX_INT8__
+#if defined(__AMX_INT8__) || defined(__AMXINT8__) /* gcc; clang up to 14 */
 #include <immintrin.h>
 
 int64_t peak_tiles_amx(int rounds, volatile float *sink)

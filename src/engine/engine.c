@@ -84,12 +84,16 @@ static void log_connect(struct ds4_engine *g, const struct ds4_options *o)
 
 static int isa_of(const char *name, enum quant_isa *isa, struct err *e)
 {
-    *isa = quant_isa_best();
-    if (!name) return 0;
+    if (!name) {
+        *isa = quant_isa_best();
+        return 0;
+    }
     for (int i = 0; i < QUANT_ISA_COUNT; i++) {
         *isa = (enum quant_isa)i;
         if (strcmp(quant_isa_name(*isa), name)) continue;
-        return quant_isa_usable(*isa) ? 0 : err_set(e, ERR_ARG, "this processor has no %s", name);
+        if (quant_isa_usable(*isa)) return 0;
+        return err_set(e, ERR_ARG, "this processor has no %s%s", name,
+                       *isa == QUANT_AMX ? ", or the system does not give it to this process" : "");
     }
     char have[128];
     int n = 0;

@@ -135,32 +135,35 @@ enum quant_isa {
     QUANT_ISA_COUNT
 };
 const char *quant_isa_name(enum quant_isa isa);
-bool quant_isa_usable(enum quant_isa isa); /* compiled in and supported by this processor */
-enum quant_isa quant_isa_best(void);
+/* Whether a set is compiled in, and supported by this processor. Of AMX this asks the system to keep tiles for the
+ * process: from then on it refuses alternate signal stacks (sigaltstack) that have no room for them, some 12 KiB. */
+bool quant_isa_usable(enum quant_isa isa);
+enum quant_isa quant_isa_best(void); /* of the usable ones: asks of AMX too */
 /* The tile kernel of a type for a kernel set; where a set has none, the scalar one. NULL: the type cannot be
  * multiplied. */
 quant_tile_fn *quant_tile(enum quant_isa isa, uint32_t id);
 /* Products with many activation rows: weight rows are unpacked into a slab once, activation rows are packed in panels,
  * and the slab is multiplied with one panel after the other. The outputs have the bits of the tile kernel.
- *   panel   per block the codes, sums and scales of n activation rows; n * panel_block bytes, and QUANT_PANEL_BEHIND
- *           that can be read
+ *   panel   per block the codes, sums and scales of n activation rows; n * panel_block bytes, and
+ *           QUANT_PANEL_BEHIND that can be read
  *   slab    per block: slab_block bytes, as the kernel set likes them, on a 64-byte border
  * A row can be cut into pieces of whole blocks, one slab each, which are taken in order. */
 enum {
     QUANT_SLAB = 64, /* weight rows of a slab */
     QUANT_PANEL_MOST = 16,
-    QUANT_PANELS = 48 /* a multiple of every panel's rows */,
-    QUANT_PANEL_BEHIND = 1024 /* bytes */
+    QUANT_PANELS = 48,        /* a multiple of every panel's rows */
+    QUANT_PANEL_BEHIND = 1024 /* bytes behind a panel that can be read: tiles are always whole */
 };
 enum { SLAB_FIRST = 1, SLAB_LAST = 2 }; /* pieces of a row */
 struct quant_slab {
-    int block;                      /* values */
-    int rows;                       /* weight rows that are unpacked at a time: QUANT_SLAB, or a half */
-    int panel;                      /* activation rows of a panel; the last one can have fewer */
-    int from;                       /* fewest activation rows with which this is faster than `fewer` */
+    int block; /* values */
+    int rows;  /* weight rows that are unpacked at a time: QUANT_SLAB, or a half */
+    int panel; /* activation rows of a panel; the last one can have fewer */
+    int from;  /* fewest activation rows with which this is faster than `fewer`, but where a last panel is almost empty
+                */
     const struct quant_slab *fewer; /* NULL: the tile kernel */
     size_t slab_block, panel_block;
-    /* NULL, or what a thread calls before its first multiply, and after the last one. */
+    /* NULL, or what a thread calls before its first multiply of this kernel, and after the last one. */
     void (*begin)(void);
     void (*end)(void);
     /* Packs blocks first.. of n <= panel rows of k values in the weights' activation format. */

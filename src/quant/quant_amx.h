@@ -1,7 +1,8 @@
 /* Tiles of 8-bit products (AMX). Included by *_amx.c only.
  *
- * Slabs are those of AVX-512 with signed codes: sixteen groups of four codes of sixteen rows are a tile as they lie. Of
- * panels sixteen activation rows are another one, whose rows have 32 or 64 codes. The tile of their sums is stored, and
+ * Codes lie in slabs as in those of AVX-512, but have their sign, or their scales in them: eight or sixteen groups of
+ * four codes of sixteen rows are a tile as they lie. Of panels sixteen activation rows are another one, whose rows have
+ * 32 or 64 codes. The tile of their sums is stored, and
  * its rows, of which each is a vector of sixteen weight rows, are scaled and added to chains of floats in the same
  * order as everywhere else.
  *
@@ -10,7 +11,7 @@
  * tile that starts by tilezero delays its product to 53, one that loads zeros does not. Products and stores take one of
  * the two units for vectors: by turns with 32 operations of these a tile takes 43, with 64 and sixteen loads 58. More
  * than one tile of sums, stored one to three products later, is no faster. Slabs have 32 rows: with those of 64, whose
- * scaled codes take 35 KiB, panels of an expert's rows and products did not stay in a first-level cache of 48 (Q4_K
+ * scaled codes take 33.5 KiB, panels of an expert's rows and products did not stay in a first-level cache of 48 (Q4_K
  * times 48 activations 300 instead of 416 thousand million multiply-adds a second). */
 #ifndef QUANT_QUANT_AMX_H
 #define QUANT_QUANT_AMX_H
@@ -21,6 +22,7 @@ enum { TILE_ROWS = 16 /* activation rows of a panel */, HALF = PARTS / 2 /* part
 /* Tiles, which the compiler wants as numbers: activations, weights; sums are 0 to 3. */
 #define CODES   4
 #define WEIGHTS 5
+/* Compilers are not told that tiles read memory (gcc 12): no function loads a tile from what it stored itself. */
 
 /* What a thread does before and after its products: tiles whose rows have 32 codes, or 64. */
 void tiles_begin_32(void), tiles_begin_64(void), tiles_end(void);
@@ -71,12 +73,11 @@ INLINE const float *row_floats(int n, const uint8_t *x, float rest[TILE_ROWS])
     return rest;
 }
 
-/* Defines multiply of a class of types by its pass: pass(class, R, n, n_blocks, slab, panel, acc); parts: of
- * sixteen rows that a slab has. */
-#define AMX_MULTIPLY(name, pass, parts, class)                                                                         \
+/* Defines multiply of a class of types by its pass: pass(class, R, n, n_blocks, slab, panel, acc). */
+#define AMX_MULTIPLY(name, pass, class)                                                                                \
     static void name(int n_blocks, const uint8_t *slab, const uint8_t *panel, int n, int piece, float *acc)            \
     {                                                                                                                  \
-        if (piece & SLAB_FIRST) acc_start(acc, parts, n);                                                              \
+        if (piece & SLAB_FIRST) acc_start(acc, HALF, n);                                                               \
         if (n == TILE_ROWS)                                                                                            \
             pass(class, 16, 16, n_blocks, slab, panel, acc);                                                           \
         else if (n > 12)                                                                                               \

@@ -61,8 +61,6 @@ quant_pack_fn quant_pack_iq2_16_fourths, quant_pack_iq3_xxs_fourths, quant_pack_
  * quads of every fourth or every eighth value; of 64 codes, with sums of sixteen as bytes. */
 quant_pack_fn quant_pack_rows_32, quant_pack_rows_32_sums, quant_pack_rows_steps, quant_pack_rows_256,
     quant_pack_rows_pairs_32, quant_pack_rows_fourths, quant_pack_rows_eighths, quant_pack_rows_q2_k;
-/* Sums of 32 codes of n rows, of 16-bit sums of 16 at x[c] + at, in pairs; returns what follows. */
-uint8_t *quant_put_sums_32(const uint8_t *const *x, size_t at, int n, uint8_t *to);
 /* How much too high unsigned codes are. */
 enum {
     IQ2_OFFSET = 43,

@@ -48,11 +48,13 @@ static bool processor_has_avxvnni(void)
 static bool process_has_tiles(void)
 {
 #ifdef __linux__
-    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
+    enum { ARCH_GET_XCOMP_PERM = 0x1022, ARCH_REQ_XCOMP_PERM, XTILEDATA = 18 };
     enum { TILE = 24, INT8 = 25 };
     unsigned a, b, c, d;
+    uint64_t have = 0;
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> TILE & 1 && d >> INT8 & 1 &&
-           syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA) == 0;
+           syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA) == 0 &&
+           syscall(SYS_arch_prctl, ARCH_GET_XCOMP_PERM, &have) == 0 && have >> XTILEDATA & 1;
 #else
     return false;
 #endif

@@ -1,16 +1,8 @@
 /* Panels of activation rows (quant.h): a quad of codes, a sum or a scale of every row side by side. */
-#include <string.h>
-#include "quant/quant_internal.h"
+#include "quant/quant_panel.h"
 
 /* Rows of the panels of vector kernels, but for a last one. */
 enum { SIX = 6 };
-
-/* 4 bytes of n rows, each at its place, side by side; returns what follows. */
-static inline uint8_t *put(const uint8_t *const *x, size_t at, int n, uint8_t *to)
-{
-    for (int c = 0; c < n; c++, to += 4) memcpy(to, x[c] + at, 4);
-    return to;
-}
 
 /* Four quads of each of the most rows: those of a quad are 24 bytes. Loops are unrolled, or vectors would lie in
  * memory. */
@@ -205,9 +197,6 @@ static inline uint8_t *put_fourths(const uint8_t *const *x, size_t at, int n, ui
     }
     return to + 16 * n;
 }
-
-/* What the values of a quad are: neighbours, or every fourth of 16, every eighth of 32. */
-enum order { NEIGHBOURS, FOURTHS, EIGHTHS };
 
 static inline uint8_t *put_codes(const uint8_t *const *x, size_t at, int n, enum order order, uint8_t *to)
 {

@@ -1,23 +1,16 @@
 /* Panels of activation rows for tiles of products (quant_amx.h): of every block pieces of 32 or 64 codes, one row's
  * beside the other's, sums and scales of every row side by side. */
-#include <string.h>
-#include "quant/quant_internal.h"
+#include "quant/quant_panel.h"
 
 enum { PIECE = 32, WIDE = 64 /* codes of a row of a tile, of types with blocks of 32 and of 256 */ };
-
-static inline uint8_t *put_floats(const uint8_t *const *x, size_t at, int n, uint8_t *to)
-{
-    for (int c = 0; c < n; c++, to += 4) memcpy(to, x[c] + at, 4);
-    return to;
-}
 
 static inline void pack_32(int k, const uint8_t *const *x, int n, int first, int n_blocks, bool sums, uint8_t *to)
 {
     const size_t d = (size_t)k, sum = d + (size_t)k / 32 * 8;
     for (size_t b = (size_t)first; b < (size_t)(first + n_blocks); b++) {
         for (int c = 0; c < n; c++, to += PIECE) memcpy(to, x[c] + PIECE * b, PIECE);
-        to = put_floats(x, d + 4 * b, n, to);
-        if (sums) to = put_floats(x, sum + 4 * b, n, to);
+        to = put(x, d + 4 * b, n, to);
+        if (sums) to = put(x, sum + 4 * b, n, to);
     }
 }
 
@@ -33,7 +26,6 @@ void quant_pack_rows_32_sums(int k, const uint8_t *const *x, int n, int first, i
 
 /* Orders of the values of 32: as they are, every fourth one of sixteen, every eighth one. */
 typedef uint8_t v32 __attribute__((vector_size(32)));
-enum order { NEIGHBOURS, FOURTHS, EIGHTHS };
 static inline void put_piece(enum order order, const uint8_t *x, uint8_t *to)
 {
     v32 v;
@@ -57,7 +49,7 @@ static inline void pack_256(int k, const uint8_t *const *x, int n, int first, in
             for (int c = 0; c < n; c++)
                 for (size_t j = i; j < i + width; j += PIECE, to += PIECE) put_piece(order, x[c] + 256 * b + j, to);
         if (sums) to = quant_put_sums_32(x, bsums + 32 * b, n, to);
-        to = put_floats(x, d + 4 * b, n, to);
+        to = put(x, d + 4 * b, n, to);
     }
 }
 
@@ -96,6 +88,6 @@ void quant_pack_rows_q2_k(int k, const uint8_t *const *x, int n, int first, int 
         for (size_t i = 0; i < 256; i += WIDE)
             for (int c = 0; c < n; c++, to += WIDE) memcpy(to, x[c] + 256 * b + i, WIDE);
         to = put_sums_16(x, bsums + 32 * b, n, to);
-        to = put_floats(x, d + 4 * b, n, to);
+        to = put(x, d + 4 * b, n, to);
     }
 }

@@ -5,13 +5,14 @@
  *
  * Floor of that: eight products of tiles 130 cycles, as they take turns with 100 vector operations and 32 rows that are
  * stored 145, 18 for 32 codes; with minimums, 64 products and as many floats more, 210, 26. Measured there, slabs and
- * panels in the first-level cache: 36 to 40, IQ2_XXS 37, IQ3_XXS 37, Q6_K 32 to 36, Q4_K 43 to 48, Q5_K 44 to 48
- * (AVX-512 94, 91, 112 to 123, 97, 103); what lies between is which addresses have lower bits in common. Unpacking 256
- * values of 64 rows 1,860 (Q4_K) to 3,560 cycles (IQ1_M), 1,000 to 1,500 more than there, for the products. 16,384 rows
- * of 4,096 values from memory times 16, 24, 48 and 1,056 activations, with unpacking, thousand million multiply-adds a
- * second: IQ2_XXS 242, 287, 460 and 639 (AVX-512 212, 250, 298 and 284), Q4_K 226, 258, 423 and 572 (182, 224, 237 and
- * 292), Q6_K 175, 220, 369 and 608 (156, 166, 211 and 244), IQ1_M 194, 238, 367 and 555 (174, 207, 227 and 305). */
-#ifdef __AMX_INT8__
+ * panels in the first-level cache: IQ2_XXS 37 to 40, IQ3_XXS 37, Q6_K 32 to 36, Q4_K 43 to 48, Q5_K 44 to 48 (AVX-512
+ * 94, 91, 112 to 123, 97, 103); what lies between is which addresses have lower bits in common. Unpacking 256
+ * values of 64 rows 1,860 (Q4_K) to 3,560 cycles (IQ1_M), 1,000 to 1,500 more than for AVX-512, for the products.
+ * 16,384 rows of 4,096 values from memory times 16, 24, 48 and 1,056 activations, with unpacking, thousand million
+ * multiply-adds a second: IQ2_XXS 242, 287, 460 and 639 (AVX-512 212, 250, 298 and 284), Q4_K 226, 258, 423 and 572
+ * (182, 224, 237 and 292), Q6_K 175, 220, 369 and 608 (156, 166, 211 and 244), IQ1_M 194, 238, 367 and 555 (174, 207,
+ * 227 and 305). */
+#if defined(__AMX_INT8__) || defined(__AMXINT8__) /* gcc; clang up to 14 */
 #include "quant/quant_amx.h"
 #include "quant/quant_slab256_avx512.h"
 
@@ -194,9 +195,9 @@ INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, 
 }
 
 /* Each class by one of its types. */
-AMX_MULTIPLY(multiply_min, pass, HALF, QT_Q4_K)
-AMX_MULTIPLY(multiply_whole, pass, HALF, QT_Q6_K)
-AMX_MULTIPLY(multiply_eighths, pass, HALF, QT_IQ1_S)
+AMX_MULTIPLY(multiply_min, pass, QT_Q4_K)
+AMX_MULTIPLY(multiply_whole, pass, QT_Q6_K)
+AMX_MULTIPLY(multiply_eighths, pass, QT_IQ1_S)
 
 #define SLAB(name, type, packing, with_min, multiplication)                                                            \
     static void name##_fill(const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)                         \

@@ -6,7 +6,7 @@
  * panels in the first-level cache: Q8_0 64 to 68 (AVX-512 101 to 110), MXFP4 62 (98). 16,384 rows of 4,096 values from
  * memory times 16, 24, 48 and 1,056 activations, with unpacking, thousand million multiply-adds a second: Q8_0 138,
  * 176, 267 and 391 (AVX-512 145, 185, 222 and 293), MXFP4 204, 252, 319 and 405 (195, 223, 259 and 295). */
-#ifdef __AMX_INT8__
+#if defined(__AMX_INT8__) || defined(__AMXINT8__) /* gcc; clang up to 14 */
 #include "quant/quant_amx.h"
 #include "quant/quant_slab32_avx512.h"
 
@@ -51,10 +51,10 @@ INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, 
 }
 
 /* Q5_0, IQ4_NL and MXFP4 have the steps of IQ4_NL, Q5_1 those of Q4_1. */
-AMX_MULTIPLY(multiply_q8_0, pass, HALF, QT_Q8_0)
-AMX_MULTIPLY(multiply_q4_0, pass, HALF, QT_Q4_0)
-AMX_MULTIPLY(multiply_iq4_nl, pass, HALF, QT_IQ4_NL)
-AMX_MULTIPLY(multiply_q4_1, pass, HALF, QT_Q4_1)
+AMX_MULTIPLY(multiply_q8_0, pass, QT_Q8_0)
+AMX_MULTIPLY(multiply_q4_0, pass, QT_Q4_0)
+AMX_MULTIPLY(multiply_iq4_nl, pass, QT_IQ4_NL)
+AMX_MULTIPLY(multiply_q4_1, pass, QT_Q4_1)
 
 #define SLAB32(name, type, packing, with_min, multiplication)                                                          \
     static void name##_fill(const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)                         \

@@ -4,7 +4,7 @@
  * Floor of a step of sixteen rows times sixteen: that of a block of Q8_0 (quant_slab32_amx.c). 16,384 rows of 4,096
  * values from memory times 16, 24, 48 and 1,056 activations, with unpacking, thousand million multiply-adds a second:
  * 238, 274, 361 and 412 (AVX-512 200, 223, 255 and 264). */
-#ifdef __AMX_INT8__
+#if defined(__AMX_INT8__) || defined(__AMXINT8__) /* gcc; clang up to 14 */
 #include "quant/quant_amx.h"
 #include "quant/quant_slab_iq4_xs_avx512.h"
 
@@ -50,12 +50,11 @@ INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, 
     }
 }
 
-AMX_MULTIPLY(multiply, pass, HALF, QT_IQ4_XS)
+AMX_MULTIPLY(multiply, pass, QT_IQ4_XS)
 
 static void fill(const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)
 {
-    struct part_xs *const to = (struct part_xs *)(void *)slab;
-    fill_iq4_xs(&(struct filling_xs){row, first, n_blocks, HALF, 0, to});
+    fill32_iq4_xs(&(struct filling32){row, first, n_blocks, HALF, 0, slab});
 }
 
 const struct quant_slab slab_iq4_xs_amx = {.block = 256,

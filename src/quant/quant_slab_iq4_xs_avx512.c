@@ -29,18 +29,17 @@ INLINE void fill_part(const uint8_t *const row[SLAB_ROWS], size_t at, uint8_t ra
     _mm512_store_ps(s->d, f16_of_lanes(head[0]));
 }
 
-void fill_iq4_xs(const struct filling_xs *f)
+void fill32_iq4_xs(const struct filling32 *f)
 {
+    struct part_xs *const to = (struct part_xs *)(void *)f->slab;
     for (int h = 0; h < f->parts; h++)
         for (int b = 0; b < f->n_blocks; b++)
-            fill_part(f->row + SLAB_ROWS * h, (size_t)(f->first + b) * IQ4_XS_BYTES, f->raised,
-                      f->to + f->parts * b + h);
+            fill_part(f->row + SLAB_ROWS * h, (size_t)(f->first + b) * IQ4_XS_BYTES, f->raised, to + f->parts * b + h);
 }
 
 static void fill(const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)
 {
-    struct part_xs *const to = (struct part_xs *)(void *)slab;
-    fill_iq4_xs(&(struct filling_xs){row, first, n_blocks, PARTS, 128, to});
+    fill32_iq4_xs(&(struct filling32){row, first, n_blocks, PARTS, 128, slab});
 }
 
 /* Columns [c0, c0 + n) of C. */

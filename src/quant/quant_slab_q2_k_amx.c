@@ -6,7 +6,7 @@
  * codes. Measured there, slab and panel in the first-level cache: 28 to 30 (AVX-512 87 to 94). 16,384 rows of 4,096
  * values from memory times 8, 16, 48 and 1,056 activations, with unpacking, thousand million multiply-adds a second:
  * 205, 377, 667 and 694 (AVX-512 194, 243, 316 and 320). */
-#ifdef __AMX_INT8__
+#if defined(__AMX_INT8__) || defined(__AMXINT8__) /* gcc; clang up to 14 */
 #include "quant/quant_amx.h"
 #include "quant/quant_slab256_avx512.h"
 
@@ -84,7 +84,7 @@ INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, 
         }
 }
 
-AMX_MULTIPLY(multiply, pass, HALF, QT_Q2_K)
+AMX_MULTIPLY(multiply, pass, QT_Q2_K)
 
 /* A minimum of 4 bits, as a factor of the lower byte of a sum and, sixteen times, of the upper one. */
 static void fill(const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)

@@ -1,6 +1,6 @@
 /* The kernel set of tiles of products: what AVX-512 has, but slabs of most types. Empty where the compiler has no AMX.
  */
-#ifdef __AMX_INT8__
+#if defined(__AMX_INT8__) || defined(__AMXINT8__) /* gcc; clang up to 14 */
 #include "quant/quant_amx.h"
 
 /* Prepares tiles whose rows have `codes` codes. */

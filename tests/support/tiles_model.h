@@ -3,7 +3,7 @@
  * both can be linked. Include it before a kernel file. */
 #ifndef TILES_MODEL_H
 #define TILES_MODEL_H
-#ifdef __AMX_INT8__
+#if defined(__AMX_INT8__) || defined(__AMXINT8__) /* gcc; clang up to 14 */
 #include <assert.h>
 #include <immintrin.h>
 #include <stdint.h>

@@ -2,6 +2,6 @@
 #include "tiles_model.h"
 #include "quant/quant_slabs_amx.c"
 
-#ifdef __AMX_INT8__
+#if defined(__AMX_INT8__) || defined(__AMXINT8__) /* gcc; clang up to 14 */
 _Thread_local struct tiles_model tiles_model;
 #endif

@@ -104,7 +104,7 @@ static void check_tile(const struct problem *p, enum quant_isa isa, int n_rows, 
     free(got);
 }
 
-/* The same products through a slab of `each` blocks at a time and panels. */
+/* The same products through a slab of `each` blocks at a time and panels. The rows are repeated, so that it is full. */
 static void check_slab_of(const struct problem *p, const struct quant_slab *s, int n_rows, int n_cols, int each)
 {
     assert_in_range(s->panel, 1, QUANT_PANEL_MOST);
@@ -112,7 +112,7 @@ static void check_slab_of(const struct problem *p, const struct quant_slab *s, i
     assert_int_equal(QUANT_SLAB % s->rows, 0);
     const int blocks = p->k / s->block, r0 = MAX_ROWS - n_rows, c0 = MAX_COLS - n_cols;
     const uint8_t *row[QUANT_SLAB], *x[MAX_COLS];
-    for (int r = 0; r < QUANT_SLAB; r++) row[r] = p->w + (size_t)(r < n_rows ? r0 + r : MAX_ROWS - 1) * p->w_stride;
+    for (int r = 0; r < QUANT_SLAB; r++) row[r] = p->w + (size_t)(r0 + r % n_rows) * p->w_stride;
     for (int c = 0; c < n_cols; c++) x[c] = (const uint8_t *)p->x + (size_t)(c0 + c) * p->x_stride;
     uint8_t *const panel = aligned((size_t)(s->panel * each) * s->panel_block + QUANT_PANEL_BEHIND);
     uint8_t *const slab = aligned((size_t)each * s->slab_block);
@@ -131,23 +131,28 @@ static void check_slab_of(const struct problem *p, const struct quant_slab *s, i
         }
     if (s->end) s->end();
     for (int c = 0; c < n_cols; c++)
-        assert_memory_equal(acc + c * QUANT_SLAB, p->want + (c0 + c) * MAX_ROWS + r0, (size_t)n_rows * sizeof *acc);
+        for (int r = 0; r < QUANT_SLAB; r++)
+            assert_memory_equal(acc + c * QUANT_SLAB + r, p->want + (c0 + c) * MAX_ROWS + r0 + r % n_rows, sizeof *acc);
     free(panel);
     free(slab);
     free(acc);
 }
 
 /* Kernels with tiles of products where tiles are portable C (tests/support/tiles_model.h), beside those of AVX-512,
- * which they need; they are slow, and rows and panels are alike. */
+ * which they need. */
 extern const quant_slab_table tiles_model_slabs;
+
+static void check_model(const struct problem *p, enum quant_isa isa, int n_rows, int n_cols, int each)
+{
+    const int slot = quant_slot(p->type);
+    if (isa == QUANT_AVX512 && slot >= 0 && tiles_model_slabs[slot])
+        check_slab_of(p, tiles_model_slabs[slot], n_rows, n_cols, each);
+}
 
 static void check_slab(const struct problem *p, enum quant_isa isa, int n_rows, int n_cols, int each)
 {
     const struct quant_slab *const s = quant_slab(isa, p->type);
-    const int slot = quant_slot(p->type);
     if (s) check_slab_of(p, s, n_rows, n_cols, each);
-    if (isa == QUANT_AVX512 && n_rows == MAX_ROWS && n_cols < MAX_COLS && slot >= 0 && tiles_model_slabs[slot])
-        check_slab_of(p, tiles_model_slabs[slot], n_rows, n_cols, each);
 }
 
 /* A slab never learns how many of its rows are wanted: all of them are compared at every width, and every width is also
@@ -160,6 +165,7 @@ static void check_slabs(const struct problem *p, enum quant_isa isa, int n_cols)
     for (int each = 1, before = 0; each <= 64 && before < p->k / s->block; before = each, each *= 4)
         check_slab(p, isa, MAX_ROWS, n_cols, each);
     check_slab(p, isa, 1, n_cols, 4);
+    if (n_cols < MAX_COLS) check_model(p, isa, MAX_ROWS, n_cols, 4); /* slow, and panels are alike */
 }
 
 static void check_shapes(uint32_t type, int k)
@@ -247,7 +253,9 @@ static void test_extreme_codes(void **state)
                 vec_finite_blocks(types[i], row, quant_row_bytes(types[i], K));
             }
             for (int c = 0; c < MAX_COLS; c++) {
-                for (int j = 0; j < K; j++) x[j] = c % 3 == 0 ? 1 : c % 3 == 1 ? -1 : j & 1 ? 1 : -1;
+                for (int j = 0; j < K; j++) x[j] = c % 4 == 0 ? 1 : c % 4 == 1 ? -1 : c % 4 == 2 || j & 1 ? 1 : -1;
+                /* Q8_K: the largest magnitude is -127, all others 127 */
+                if (c % 4 == 2) x[0] = x[256] = -1.001f;
                 act_quantise(quant_type(types[i])->act, x, K, p.x + (size_t)c * p.x_stride);
             }
             quant_tile(QUANT_SCALAR, types[i])(K, p.w, p.w_stride, MAX_ROWS, p.x, p.x_stride, MAX_COLS, p.want,
@@ -257,6 +265,7 @@ static void test_extreme_codes(void **state)
                 check_tile(&p, (enum quant_isa)isa, 9, 1);
                 check_tile(&p, (enum quant_isa)isa, 9, 6);
                 check_slab(&p, (enum quant_isa)isa, 9, 6, 16);
+                check_model(&p, (enum quant_isa)isa, 9, 6, 16);
             }
         }
         problem_free(&p);

@@ -97,7 +97,7 @@ void deepseek4_cost(const void *model, const struct canonical *c, int from, int 
  * streams of the head for N = at most DEEPSEEK4_HEADS. Weights are unpacked once for every part: of 528 rows, a prompt
  * of 2,048 took 1 % longer, of 256 rows 2 to 3 %. Experts gain from many rows and get all of them. */
 
-enum { DEEPSEEK4_PART = 1032 /* of whole panels */, DEEPSEEK4_HEADS = 64 };
+enum { DEEPSEEK4_PART = 1032 /* whole panels of six */, DEEPSEEK4_HEADS = 64 };
 
 enum deepseek4_scratch_id {
     S_MIX, /* [T][1][2n+n^2] hyper-connection gates */
