@@ -55,14 +55,12 @@ INLINE __m512 sums_row(const tile_sums v, int r)
 /* Rows of chains or sums that a panel of n has room for: unrolled loops go through R of them. */
 INLINE void rows_load(int R, int n, const float *acc, __m512 v[TILE_ROWS])
 {
-#pragma GCC unroll 16
-    for (int r = 0; r < R; r++) v[r] = _mm512_maskz_loadu_ps(r < n ? 0xffff : 0, acc + QUANT_SLAB * r);
+    UNROLL_16 for (int r = 0; r < R; r++) v[r] = _mm512_maskz_loadu_ps(r < n ? 0xffff : 0, acc + QUANT_SLAB * r);
 }
 
 INLINE void rows_store(int R, int n, const __m512 v[TILE_ROWS], float *acc)
 {
-#pragma GCC unroll 16
-    for (int r = 0; r < R; r++) _mm512_mask_storeu_ps(acc + QUANT_SLAB * r, r < n ? 0xffff : 0, v[r]);
+    UNROLL_16 for (int r = 0; r < R; r++) _mm512_mask_storeu_ps(acc + QUANT_SLAB * r, r < n ? 0xffff : 0, v[r]);
 }
 
 /* Floats of n activation rows; those of rows that a panel does not have are zero. */

@@ -143,16 +143,13 @@ INLINE __m512 total(const tile_sums high, const tile_sums low, int r)
 INLINE void mins(int R, int n, const struct tile256 *s, const uint8_t *x, tile_sums to)
 {
     __m512i min[TILE_ROWS];
-#pragma GCC unroll 16
-    for (int r = 0; r < R; r++) min[r] = _mm512_setzero_si512();
+    UNROLL_16 for (int r = 0; r < R; r++) min[r] = _mm512_setzero_si512();
     UNROLL for (int i = 0; i < 4; i++)
     {
         const __m512i w = load512(s->min[i]);
-#pragma GCC unroll 16
-        for (int r = 0; r < R; r++) min[r] = dpw512(min[r], w, spread512(x + 4 * (n * i + (r < n ? r : 0))));
+        UNROLL_16 for (int r = 0; r < R; r++) min[r] = dpw512(min[r], w, spread512(x + 4 * (n * i + (r < n ? r : 0))));
     }
-#pragma GCC unroll 16
-    for (int r = 0; r < R; r++) _mm512_store_si512(to[r], min[r]);
+    UNROLL_16 for (int r = 0; r < R; r++) _mm512_store_si512(to[r], min[r]);
 }
 
 /* acc += d*yd*v - dmin*yd*min */
@@ -166,8 +163,8 @@ INLINE void step(enum qtype t, bool odd, int R, int n, const struct tile256 *s, 
     rows_load(R, n, acc, k);
     const float *const yd = row_floats(n, x + (COLUMN(has_min(t)) - 4) * (size_t)n, rest);
     const __m512 d = _mm512_load_ps(s->d), dmin = has_min(t) ? _mm512_load_ps(s->dmin) : d;
-#pragma GCC unroll 16
-    for (int r = 0; r < R; r++) {
+    UNROLL_16 for (int r = 0; r < R; r++)
+    {
         const __m512 y = _mm512_set1_ps(yd[r]);
         __m512 v = total(high, low, r);
         if (block_factor(t) != 1) v = _mm512_mul_ps(v, _mm512_set1_ps(block_factor(t)));

@@ -42,9 +42,8 @@ INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, 
             const float *const da = row_floats(n, x + 32 * (size_t)n, rest[0]);
             const float *const sum = has_min(t) ? row_floats(n, x + 36 * (size_t)n, rest[1]) : da;
             const __m512 dw = _mm512_load_ps(s->d), min = has_min(t) ? _mm512_load_ps(s->min) : dw;
-#pragma GCC unroll 16
-            for (int r = 0; r < R; r++)
-                k[r] = step(t, k[r], sums_row(sums, r), dw, _mm512_set1_ps(da[r]), min, _mm512_set1_ps(sum[r]));
+            UNROLL_16 for (int r = 0; r < R; r++) k[r] =
+                step(t, k[r], sums_row(sums, r), dw, _mm512_set1_ps(da[r]), min, _mm512_set1_ps(sum[r]));
         }
         rows_store(R, n, k, acc + SLAB_ROWS * h);
     }

@@ -27,8 +27,7 @@ INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, 
             const struct part_xs *const s = parts + HALF * b + h;
             const uint8_t *const x = panel + block * (size_t)b;
             const float *const yd = row_floats(n, x + 8 * piece, rest);
-#pragma GCC unroll 16
-            for (int r = 0; r < R; r++)
+            UNROLL_16 for (int r = 0; r < R; r++)
                 _mm512_store_ps(d[r], _mm512_mul_ps(_mm512_load_ps(s->d), _mm512_set1_ps(yd[r])));
             for (int i = 0; i < 8; i++) {
                 if (i < 7)
@@ -40,10 +39,8 @@ INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, 
                 _tile_stored(0, sums, 64);
                 sums_start();
                 const __m512 scale = _mm512_load_ps(s->scale[i]);
-#pragma GCC unroll 16
-                for (int r = 0; r < R; r++)
-                    k[r] = _mm512_add_ps(k[r],
-                                         _mm512_mul_ps(_mm512_mul_ps(_mm512_load_ps(d[r]), scale), sums_row(sums, r)));
+                UNROLL_16 for (int r = 0; r < R; r++) k[r] =
+                    _mm512_add_ps(k[r], _mm512_mul_ps(_mm512_mul_ps(_mm512_load_ps(d[r]), scale), sums_row(sums, r)));
             }
         }
         rows_store(R, n, k, acc + SLAB_ROWS * h);

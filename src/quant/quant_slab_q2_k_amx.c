@@ -57,8 +57,8 @@ INLINE void step(bool odd, int R, int n, const struct part256 *s, const uint8_t 
     rows_load(R, n, acc, k);
     const float *const yd = row_floats(n, x + (COLUMN - 4) * (size_t)n, rest);
     const __m512 d = _mm512_load_ps(s->d), dmin = _mm512_load_ps(s->dmin);
-#pragma GCC unroll 16
-    for (int r = 0; r < R; r++) {
+    UNROLL_16 for (int r = 0; r < R; r++)
+    {
         const __m512 y = _mm512_set1_ps(yd[r]);
         const __m512 v = _mm512_mul_ps(_mm512_mul_ps(d, y), sums_row(sums, r));
         const __m512 m = _mm512_mul_ps(_mm512_mul_ps(dmin, y), sums_row(mins, r));

@@ -6,9 +6,11 @@
 #define INLINE static inline __attribute__((always_inline, unused))
 #ifdef __clang__
 #define UNROLL       _Pragma("clang loop unroll(full)")
+#define UNROLL_16    _Pragma("clang loop unroll(full)")
 #define UNROLL_TWICE _Pragma("clang loop unroll_count(2)")
 #else
 #define UNROLL       _Pragma("GCC unroll 8")
+#define UNROLL_16    _Pragma("GCC unroll 16")
 #define UNROLL_TWICE _Pragma("GCC unroll 2")
 #endif
 
