@@ -2,9 +2,8 @@
  *
  * Codes lie in slabs as in those of AVX-512, but have their sign, or their scales in them: eight or sixteen groups of
  * four codes of sixteen rows are a tile as they lie. Of panels sixteen activation rows are another one, whose rows have
- * 32 or 64 codes. The tile of their sums is stored, and
- * its rows, of which each is a vector of sixteen weight rows, are scaled and added to chains of floats in the same
- * order as everywhere else.
+ * 32 or 64 codes. The tile of their sums is stored, and its rows, of which each is a vector of sixteen weight rows, are
+ * scaled and added to chains of floats in the same order as everywhere else.
  *
  * What decides it (one of two cores of an Intel Xeon, Granite Rapids, virtual, cycles): a product of tiles takes 16,
  * whether its rows have 64 codes or 32, also where it adds to the one before it; loading a tile 8, storing one 16. A
@@ -22,7 +21,8 @@ enum { TILE_ROWS = 16 /* activation rows of a panel */, HALF = PARTS / 2 /* part
 /* Tiles, which the compiler wants as numbers: activations, weights; sums are 0 to 3. */
 #define CODES   4
 #define WEIGHTS 5
-/* Compilers are not told that tiles read memory (gcc 12): no function loads a tile from what it stored itself. */
+/* A compiler (gcc 12) does not know that loading a tile reads memory: no function loads one from what it wrote itself.
+ */
 
 /* What a thread does before and after its products: tiles whose rows have 32 codes, or 64. */
 void tiles_begin_32(void), tiles_begin_64(void), tiles_end(void);
@@ -47,6 +47,19 @@ INLINE void sums_start(void)
 /* What is stored of a tile: sixteen sums of each activation row. */
 typedef int32_t tile_sums[TILE_ROWS][SLAB_ROWS];
 
+/* Stores tiles 0 and 1, or 2 and 3. */
+INLINE void sums_store(bool odd, tile_sums first, tile_sums second)
+{
+    if (odd) {
+        _tile_stored(2, first, 64);
+        _tile_stored(3, second, 64);
+    } else {
+        _tile_stored(0, first, 64);
+        _tile_stored(1, second, 64);
+    }
+}
+
+/* Sums of activation row r. */
 INLINE __m512 sums_row(const tile_sums v, int r)
 {
     return _mm512_cvtepi32_ps(_mm512_load_si512(v[r]));

@@ -7,11 +7,10 @@
  * stored 145, 18 for 32 codes; with minimums, 64 products and as many floats more, 210, 26. Measured there, slabs and
  * panels in the first-level cache: IQ2_XXS 37 to 40, IQ3_XXS 37, Q6_K 32 to 36, Q4_K 43 to 48, Q5_K 44 to 48 (AVX-512
  * 94, 91, 112 to 123, 97, 103); what lies between is which addresses have lower bits in common. Unpacking 256
- * values of 64 rows 1,860 (Q4_K) to 3,560 cycles (IQ1_M), 1,000 to 1,500 more than for AVX-512, for the products.
- * 16,384 rows of 4,096 values from memory times 16, 24, 48 and 1,056 activations, with unpacking, thousand million
- * multiply-adds a second: IQ2_XXS 242, 287, 460 and 639 (AVX-512 212, 250, 298 and 284), Q4_K 226, 258, 423 and 572
- * (182, 224, 237 and 292), Q6_K 175, 220, 369 and 608 (156, 166, 211 and 244), IQ1_M 194, 238, 367 and 555 (174, 207,
- * 227 and 305). */
+ * values of 64 rows 1,860 (Q4_K) to 3,560 cycles (IQ1_M), of which 1,150 to 1,650 are for the products. 16,384 rows of
+ * 4,096 values from memory times 16, 24, 48 and 1,056 activations, with unpacking, thousand million multiply-adds a
+ * second: IQ2_XXS 242, 287, 460 and 639 (AVX-512 212, 241, 298 and 284), Q4_K 226, 258, 423 and 572 (182, 224, 237 and
+ * 292), Q6_K 175, 220, 369 and 608 (156, 166, 211 and 244), IQ1_M 194, 238, 367 and 555 (174, 207, 227 and 305). */
 #if defined(__AMX_INT8__) || defined(__AMXINT8__) /* gcc; clang up to 14 */
 #include "quant/quant_amx.h"
 #include "quant/quant_slab256_avx512.h"
@@ -84,8 +83,7 @@ INLINE void multiply_codes(enum qtype t, const struct part256 *s, struct tile256
     UNROLL for (int i = 0; i < 4; i++) store512(to->min[i], load512(s->min[i]));
 }
 
-INLINE void fill(enum qtype t, fill256_fn *part, const uint8_t *const row[QUANT_SLAB], int first, int n_blocks,
-                 uint8_t *slab)
+INLINE void fill(enum qtype t, fill256_fn *part, const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)
 {
     struct tile256 *to = (struct tile256 *)(void *)slab;
     _Alignas(64) struct part256 s;
@@ -122,17 +120,6 @@ INLINE void products(bool odd, int n, const struct tile256 *s, const uint8_t *x)
         PRODUCTS(0, 1, n, s, x);
 }
 
-INLINE void products_store(bool odd, tile_sums high, tile_sums low)
-{
-    if (odd) {
-        _tile_stored(2, high, 64);
-        _tile_stored(3, low, 64);
-    } else {
-        _tile_stored(0, high, 64);
-        _tile_stored(1, low, 64);
-    }
-}
-
 INLINE __m512 total(const tile_sums high, const tile_sums low, int r)
 {
     const __m512i upper = _mm512_slli_epi32(_mm512_load_si512(high[r]), 8);
@@ -158,7 +145,7 @@ INLINE void step(enum qtype t, bool odd, int R, int n, const struct tile256 *s, 
     _Alignas(64) tile_sums high, low, min;
     _Alignas(64) float rest[TILE_ROWS];
     __m512 k[TILE_ROWS];
-    products_store(odd, high, low);
+    sums_store(odd, high, low);
     if (has_min(t)) mins(R, n, s, x + 256 * (size_t)n, min);
     rows_load(R, n, acc, k);
     const float *const yd = row_floats(n, x + (COLUMN(has_min(t)) - 4) * (size_t)n, rest);

@@ -5,7 +5,7 @@
  * cycles; loads of four tiles' rows and of 32 vectors, two a cycle, 48; by vectors alone 96. Measured there, slabs and
  * panels in the first-level cache: Q8_0 64 to 68 (AVX-512 101 to 110), MXFP4 62 (98). 16,384 rows of 4,096 values from
  * memory times 16, 24, 48 and 1,056 activations, with unpacking, thousand million multiply-adds a second: Q8_0 138,
- * 176, 267 and 391 (AVX-512 145, 185, 222 and 293), MXFP4 204, 252, 319 and 405 (195, 223, 259 and 295). */
+ * 176, 269 and 381 (AVX-512 146, 184, 222 and 293), MXFP4 204, 252, 319 and 405 (195, 223, 259 and 295). */
 #if defined(__AMX_INT8__) || defined(__AMXINT8__) /* gcc; clang up to 14 */
 #include "quant/quant_amx.h"
 #include "quant/quant_slab32_avx512.h"

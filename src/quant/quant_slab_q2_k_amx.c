@@ -47,13 +47,7 @@ INLINE void step(bool odd, int R, int n, const struct part256 *s, const uint8_t 
     _Alignas(64) tile_sums sums, mins;
     _Alignas(64) float rest[TILE_ROWS];
     __m512 k[TILE_ROWS];
-    if (odd) {
-        _tile_stored(2, sums, 64);
-        _tile_stored(3, mins, 64);
-    } else {
-        _tile_stored(0, sums, 64);
-        _tile_stored(1, mins, 64);
-    }
+    sums_store(odd, sums, mins);
     rows_load(R, n, acc, k);
     const float *const yd = row_floats(n, x + (COLUMN - 4) * (size_t)n, rest);
     const __m512 d = _mm512_load_ps(s->d), dmin = _mm512_load_ps(s->dmin);
