@@ -118,7 +118,7 @@ AVX512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vbmi -mavx512vnni -
 $(BUILD)/%_avx2.o $(BUILD)/%_avxvnni.o $(BUILD)/%_avx512.o $(BUILD)/%_amx.o: ISA_FLAGS := -mavx2 -mfma -mf16c $(KERNELS_$(MODE))
 $(BUILD)/%_avxvnni.o: ISA_FLAGS += -mavxvnni
 $(BUILD)/%_avx512.o $(BUILD)/%_amx.o: ISA_FLAGS += $(AVX512)
-$(BUILD)/%_amx.o: ISA_FLAGS += -mamx-tile -mamx-int8
+$(BUILD)/%_amx.o: ISA_FLAGS += -mamx-tile -mamx-int8 -mamx-bf16
 endif
 # Those named *_neon.c hold kernels of 64-bit ARM; NEON itself is part of the architecture.
 ifneq ($(filter aarch64-% arm64-%,$(TARGET)),)

@@ -60,7 +60,7 @@ quant_pack_fn quant_pack_iq2_16_fourths, quant_pack_iq3_xxs_fourths, quant_pack_
 /* Panels for tiles of products: rows of 32 codes as they are, also with sums times scales, with pairs of sums of 32, in
  * quads of every fourth or every eighth value; of 64 codes, with sums of sixteen as bytes. */
 quant_pack_fn quant_pack_rows_32, quant_pack_rows_32_sums, quant_pack_rows_steps, quant_pack_rows_256,
-    quant_pack_rows_pairs_32, quant_pack_rows_fourths, quant_pack_rows_eighths, quant_pack_rows_q2_k;
+    quant_pack_rows_sums_32, quant_pack_rows_fourths, quant_pack_rows_eighths, quant_pack_rows_q2_k;
 /* How much too high unsigned codes are. */
 enum {
     IQ2_OFFSET = 43,

@@ -49,10 +49,10 @@ static bool process_has_tiles(void)
 {
 #ifdef __linux__
     enum { ARCH_GET_XCOMP_PERM = 0x1022, ARCH_REQ_XCOMP_PERM, XTILEDATA = 18 };
-    enum { TILE = 24, INT8 = 25 };
+    enum { BF16 = 22, TILE = 24, INT8 = 25 };
     unsigned a, b, c, d;
     uint64_t have = 0;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> TILE & 1 && d >> INT8 & 1 &&
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> TILE & d >> INT8 & d >> BF16 & 1 &&
            syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA) == 0 &&
            syscall(SYS_arch_prctl, ARCH_GET_XCOMP_PERM, &have) == 0 && have >> XTILEDATA & 1;
 #else

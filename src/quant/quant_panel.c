@@ -117,7 +117,7 @@ static inline uint8_t *put_high(const uint8_t *const *x, size_t at, int n, int h
 }
 
 /* Sums of 32 values of a block, of 16-bit sums of 16, in pairs. */
-uint8_t *quant_put_sums_32(const uint8_t *const *x, size_t at, int n, uint8_t *to)
+static inline uint8_t *put_sums_32(const uint8_t *const *x, size_t at, int n, uint8_t *to)
 {
     for (size_t i = 0; i < 4; i++)
         for (int c = 0; c < n; c++, to += 4) {
@@ -221,7 +221,7 @@ static inline void pack_256(int k, const uint8_t *const *x, int n, int first, in
         else if (high)
             to = put_high_8(x, 256 * b, n, to);
         else if (each == 2)
-            to = quant_put_sums_32(x, bsums + 32 * b, n, to);
+            to = put_sums_32(x, bsums + 32 * b, n, to);
         else
             for (size_t i = 0; i < 8; i++) to = put(x, bsums + 32 * b + 4 * i, n, to);
         to = put(x, d + 4 * b, n, to);

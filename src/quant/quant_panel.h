@@ -14,7 +14,4 @@ static inline uint8_t *put(const uint8_t *const *x, size_t at, int n, uint8_t *t
 /* What the values of a quad are: neighbours, or every fourth of 16, every eighth of 32. */
 enum order { NEIGHBOURS, FOURTHS, EIGHTHS };
 
-/* Sums of 32 codes of n rows, of 16-bit sums of 16 at x[c] + at, in pairs; returns what follows. */
-uint8_t *quant_put_sums_32(const uint8_t *const *x, size_t at, int n, uint8_t *to);
-
 #endif

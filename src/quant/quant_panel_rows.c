@@ -39,6 +39,32 @@ static inline void put_piece(enum order order, const uint8_t *x, uint8_t *to)
     memcpy(to, &v, sizeof v);
 }
 
+/* The upper half of a float, which is all of it here. */
+static inline void put_bf16(int32_t v, uint8_t *to)
+{
+    const float f = (float)v;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    const uint16_t half = (uint16_t)(bits >> 16);
+    memcpy(to, &half, sizeof half);
+}
+
+/* Sums of 32 codes, of 13 bits and more, as BF16 of their upper and lower ones; zeros to a whole row. */
+static inline uint8_t *put_sums_32(const uint8_t *const *x, size_t at, int n, uint8_t *to)
+{
+    for (int c = 0; c < n; c++, to += WIDE) {
+        int16_t v[16];
+        memcpy(v, x[c] + at, sizeof v);
+        memset(to + 32, 0, 32);
+        for (int i = 0; i < 8; i++) {
+            const int32_t sum = v[2 * i] + v[2 * i + 1], low = sum & 31;
+            put_bf16(sum - low, to + 2 * i);
+            put_bf16(low, to + 16 + 2 * i);
+        }
+    }
+    return to;
+}
+
 /* width: of pieces. */
 static inline void pack_256(int k, const uint8_t *const *x, int n, int first, int n_blocks, size_t width,
                             enum order order, bool sums, uint8_t *to)
@@ -48,7 +74,7 @@ static inline void pack_256(int k, const uint8_t *const *x, int n, int first, in
         for (size_t i = 0; i < 256; i += width)
             for (int c = 0; c < n; c++)
                 for (size_t j = i; j < i + width; j += PIECE, to += PIECE) put_piece(order, x[c] + 256 * b + j, to);
-        if (sums) to = quant_put_sums_32(x, bsums + 32 * b, n, to);
+        if (sums) to = put_sums_32(x, bsums + 32 * b, n, to);
         to = put(x, d + 4 * b, n, to);
     }
 }
@@ -61,7 +87,7 @@ static inline void pack_256(int k, const uint8_t *const *x, int n, int first, in
 
 PACK_256(quant_pack_rows_steps, PIECE, NEIGHBOURS, false)
 PACK_256(quant_pack_rows_256, WIDE, NEIGHBOURS, false)
-PACK_256(quant_pack_rows_pairs_32, WIDE, NEIGHBOURS, true)
+PACK_256(quant_pack_rows_sums_32, WIDE, NEIGHBOURS, true)
 PACK_256(quant_pack_rows_fourths, WIDE, FOURTHS, false)
 PACK_256(quant_pack_rows_eighths, WIDE, EIGHTHS, false)
 

@@ -4,13 +4,15 @@
  * sixteen is four products of tiles each. See quant_amx.h.
  *
  * Floor of that: eight products of tiles 130 cycles, as they take turns with 100 vector operations and 32 rows that are
- * stored 145, 18 for 32 codes; with minimums, 64 products and as many floats more, 210, 26. Measured there, slabs and
- * panels in the first-level cache: IQ2_XXS 37 to 40, IQ3_XXS 37, Q6_K 32 to 36, Q4_K 43 to 48, Q5_K 44 to 48 (AVX-512
- * 94, 91, 112 to 123, 97, 103); what lies between is which addresses have lower bits in common. Unpacking 256
- * values of 64 rows 1,860 (Q4_K) to 3,560 cycles (IQ1_M), of which 1,150 to 1,650 are for the products. 16,384 rows of
- * 4,096 values from memory times 16, 24, 48 and 1,056 activations, with unpacking, thousand million multiply-adds a
- * second: IQ2_XXS 242, 287, 460 and 639 (AVX-512 212, 241, 298 and 284), Q4_K 226, 258, 423 and 572 (182, 224, 237 and
- * 292), Q6_K 175, 220, 369 and 608 (156, 166, 211 and 244), IQ1_M 194, 238, 367 and 555 (174, 207, 227 and 305). */
+ * stored 145, 18 for 32 codes; with minimums, one product, 16 rows and 60 operations more, 21. With random codes,
+ * however, eight products take as long as 184 cycles of other work: the processor slows down. Measured so, slabs and
+ * panels in the first-level cache, in turn with a version that did all products before the rows, and minimums by
+ * vectors: IQ2_XXS and IQ3_XXS 36.3 (38.8), Q6_K 32.2 (34.0), Q4_K and Q5_K 42.3 (47.5); AVX-512 94, 91, 112 to 123, 97,
+ * 103. Unpacking 256 values of 64 rows 1,860 (Q4_K) to 3,560 cycles (IQ1_M), of which 1,150 to 1,650 are for the
+ * products. That version, 16,384 rows of 4,096 values from memory times 16, 24, 48 and 1,056 activations, with
+ * unpacking, thousand million multiply-adds a second: IQ2_XXS 242, 287, 460 and 639 (AVX-512 212, 241, 298 and 284),
+ * Q4_K 226, 258, 423 and 572 (182, 224, 237 and 292), Q6_K 175, 220, 369 and 608 (156, 166, 211 and 244), IQ1_M 194,
+ * 238, 367 and 555 (174, 207, 227 and 305). */
 #if defined(__AMX_INT8__) || defined(__AMXINT8__) /* gcc; clang up to 14 */
 #include "quant/quant_amx.h"
 #include "quant/quant_slab256_avx512.h"
@@ -22,11 +24,15 @@ struct tile256 {
     } group[64];                   /* of four values */
     float d[SLAB_ROWS];
     float dmin[SLAB_ROWS];
-    int16_t min[4][32]; /* [pair of activation sums][row][2]; only of types with a minimum */
+    uint32_t min[16][SLAB_ROWS]; /* only of types with a minimum: four pairs of them as BF16, four times */
 };
 
-/* Bytes of a block per activation row: codes, pairs of sums, scale. */
-#define COLUMN(with_min) (256 + ((with_min) ? 16 : 0) + 4)
+/* Bytes of a block per activation row: codes, sums, scale. */
+#define COLUMN(with_min) (256 + ((with_min) ? 64 : 0) + 4)
+INLINE size_t column(enum qtype t)
+{
+    return COLUMN(has_min(t));
+}
 
 /* ---- unpacking */
 
@@ -69,6 +75,14 @@ INLINE void put_products(enum qtype t, __m512i code, const struct factors *f, ui
     store512(high, choose512(first, _mm512_srli_epi16(even, 8), odd));
 }
 
+/* Pairs of small numbers as BF16, the upper half of a float. */
+INLINE __m512i bf16_pairs(__m512i v)
+{
+    const __m512i first = _mm512_castps_si512(_mm512_cvtepi32_ps(_mm512_and_si512(v, _mm512_set1_epi32(0xffff))));
+    const __m512i second = _mm512_castps_si512(_mm512_cvtepi32_ps(_mm512_srli_epi32(v, 16)));
+    return _mm512_or_si512(_mm512_srli_epi32(first, 16), second);
+}
+
 INLINE void multiply_codes(enum qtype t, const struct part256 *s, struct tile256 *to)
 {
     const int each = sub_block(t) / 4;
@@ -80,7 +94,11 @@ INLINE void multiply_codes(enum qtype t, const struct part256 *s, struct tile256
     _mm512_store_ps(to->d, _mm512_load_ps(s->d));
     if (!has_min(t)) return;
     _mm512_store_ps(to->dmin, _mm512_load_ps(s->dmin));
-    UNROLL for (int i = 0; i < 4; i++) store512(to->min[i], load512(s->min[i]));
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        const __m512i v = bf16_pairs(load512(s->min[i]));
+        UNROLL for (int j = 0; j < 4; j++) store512(to->min[i + 4 * j], v);
+    }
 }
 
 INLINE void fill(enum qtype t, fill256_fn *part, const uint8_t *const *row, int first, int n_blocks, uint8_t *slab)
@@ -96,28 +114,58 @@ INLINE void fill(enum qtype t, fill256_fn *part, const uint8_t *const *row, int 
 
 /* ---- products */
 
-/* Sums of upper and lower bytes in tiles 0 and 1, or 2 and 3: those of a step are stored after the next one's are under
- * way, as loads wait for stores whose addresses have the same twelve lower bits. */
-#define PRODUCTS(upper, lower, n, s, x)                                                                                \
+/* Sums of upper bytes are in tiles 0 and 2, of lower ones in 1 and 3, of minimums in 6 and 7. */
+#define START(upper, lower)                                                                                            \
     do {                                                                                                               \
         _tile_loadd(upper, tile_zeros, 0);                                                                             \
         _tile_loadd(lower, tile_zeros, 0);                                                                             \
-        UNROLL for (int i = 0; i < 4; i++)                                                                             \
-        {                                                                                                              \
-            _tile_loadd(CODES, (x) + 64 * (size_t)((n)*i), 64);                                                        \
-            _tile_loadd(WEIGHTS, (s)->group[16 * i].high, sizeof(s)->group[0]);                                        \
-            _tile_dpbssd(upper, CODES, WEIGHTS);                                                                       \
-            _tile_loadd(WEIGHTS, (s)->group[16 * i].low, sizeof(s)->group[0]);                                         \
-            _tile_dpbsud(lower, CODES, WEIGHTS);                                                                       \
-        }                                                                                                              \
     } while (0)
 
-INLINE void products(bool odd, int n, const struct tile256 *s, const uint8_t *x)
+/* Minimums of six bits, and sums of 32 activations as BF16 in two parts: all products and sums are whole numbers below
+ * 2^24, which a float has exactly. */
+#define MINS(to, n, s, x)                                                                                              \
+    do {                                                                                                               \
+        _tile_loadd(to, tile_zeros, 0);                                                                                \
+        _tile_loadd(CODES, (x) + 256 * (size_t)(n), 64);                                                               \
+        _tile_loadd(WEIGHTS, (s)->min, 64);                                                                            \
+        _tile_dpbf16ps(to, CODES, WEIGHTS);                                                                            \
+    } while (0)
+
+INLINE void start(enum qtype t, bool odd, int n, const struct tile256 *s, const uint8_t *x)
+{
+    if (has_min(t) && odd) MINS(7, n, s, x);
+    if (has_min(t) && !odd) MINS(6, n, s, x);
+    if (odd)
+        START(2, 3);
+    else
+        START(0, 1);
+    _tile_loadd(CODES, x, 64);
+}
+
+#define QUARTER(upper, lower, i, s)                                                                                    \
+    do {                                                                                                               \
+        _tile_loadd(WEIGHTS, (s)->group[16 * (i)].high, sizeof(s)->group[0]);                                          \
+        _tile_dpbssd(upper, CODES, WEIGHTS);                                                                           \
+        _tile_loadd(WEIGHTS, (s)->group[16 * (i)].low, sizeof(s)->group[0]);                                           \
+        _tile_dpbsud(lower, CODES, WEIGHTS);                                                                           \
+    } while (0)
+
+INLINE void quarter(bool odd, int i, int n, const struct tile256 *s, const uint8_t *x)
 {
     if (odd)
-        PRODUCTS(2, 3, n, s, x);
+        QUARTER(2, 3, i, s);
     else
-        PRODUCTS(0, 1, n, s, x);
+        QUARTER(0, 1, i, s);
+    if (i < 3) _tile_loadd(CODES, x + 64 * (size_t)(n * (i + 1)), 64);
+}
+
+INLINE void store_mins(enum qtype t, bool odd, tile_sums to[3])
+{
+    if (!has_min(t)) return;
+    if (odd)
+        _tile_stored(7, to[2], 64);
+    else
+        _tile_stored(6, to[2], 64);
 }
 
 INLINE __m512 total(const tile_sums high, const tile_sums low, int r)
@@ -126,57 +174,26 @@ INLINE __m512 total(const tile_sums high, const tile_sums low, int r)
     return _mm512_cvtepi32_ps(_mm512_add_epi32(upper, _mm512_load_si512(low[r])));
 }
 
-/* Minimums times sums of 32 activations, of n rows. */
-INLINE void mins(int R, int n, const struct tile256 *s, const uint8_t *x, tile_sums to)
+/* acc += d*yd*v - dmin*yd*min, of activation rows r0..r0+3 */
+INLINE void four(enum qtype t, const struct scaling *s, int r0, int n, float *acc)
 {
-    __m512i min[TILE_ROWS];
-    UNROLL_16 for (int r = 0; r < R; r++) min[r] = _mm512_setzero_si512();
+    __m512 k[4];
+    acc += QUANT_SLAB * r0;
+    rows_load(4, n - r0, acc, k);
     UNROLL for (int i = 0; i < 4; i++)
     {
-        const __m512i w = load512(s->min[i]);
-        UNROLL_16 for (int r = 0; r < R; r++) min[r] = dpw512(min[r], w, spread512(x + 4 * (n * i + (r < n ? r : 0))));
-    }
-    UNROLL_16 for (int r = 0; r < R; r++) _mm512_store_si512(to[r], min[r]);
-}
-
-/* acc += d*yd*v - dmin*yd*min */
-INLINE void step(enum qtype t, bool odd, int R, int n, const struct tile256 *s, const uint8_t *x, float *acc)
-{
-    _Alignas(64) tile_sums high, low, min;
-    _Alignas(64) float rest[TILE_ROWS];
-    __m512 k[TILE_ROWS];
-    sums_store(odd, high, low);
-    if (has_min(t)) mins(R, n, s, x + 256 * (size_t)n, min);
-    rows_load(R, n, acc, k);
-    const float *const yd = row_floats(n, x + (COLUMN(has_min(t)) - 4) * (size_t)n, rest);
-    const __m512 d = _mm512_load_ps(s->d), dmin = has_min(t) ? _mm512_load_ps(s->dmin) : d;
-    UNROLL_16 for (int r = 0; r < R; r++)
-    {
-        const __m512 y = _mm512_set1_ps(yd[r]);
-        __m512 v = total(high, low, r);
+        const __m512 y = _mm512_set1_ps(s->yd[r0 + i]);
+        __m512 v = total(s->sum[0], s->sum[1], r0 + i);
         if (block_factor(t) != 1) v = _mm512_mul_ps(v, _mm512_set1_ps(block_factor(t)));
-        v = _mm512_mul_ps(_mm512_mul_ps(d, y), v);
-        if (has_min(t)) v = _mm512_sub_ps(v, _mm512_mul_ps(_mm512_mul_ps(dmin, y), sums_row(min, r)));
-        k[r] = _mm512_add_ps(k[r], v);
+        v = _mm512_mul_ps(_mm512_mul_ps(s->d, y), v);
+        if (has_min(t))
+            v = _mm512_sub_ps(v, _mm512_mul_ps(_mm512_mul_ps(s->dmin, y), _mm512_load_ps(s->sum[2][r0 + i])));
+        k[i] = stays(_mm512_add_ps(k[i], v));
     }
-    rows_store(R, n, k, acc);
+    rows_store(4, n - r0, k, acc);
 }
 
-INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, const uint8_t *panel, float *acc)
-{
-    const struct tile256 *const parts = (const struct tile256 *)(const void *)slab;
-    const size_t block = COLUMN(has_min(t)) * (size_t)n;
-    products(false, n, parts, panel);
-    for (int b = 0; b < n_blocks; b++, panel += block) UNROLL for (int h = 0; h < HALF; h++)
-        {
-            const struct tile256 *const s = parts + HALF * b + h;
-            if (h + 1 < HALF)
-                products(h % 2 == 0, n, s + 1, panel);
-            else if (b + 1 < n_blocks)
-                products(false, n, s + 1, panel + block);
-            step(t, h % 2, R, n, s, panel, acc + SLAB_ROWS * h);
-        }
-}
+AMX_PASS(tile256, group)
 
 /* Each class by one of its types. */
 AMX_MULTIPLY(multiply_min, pass, QT_Q4_K)
@@ -207,8 +224,8 @@ AMX_MULTIPLY(multiply_eighths, pass, QT_IQ1_S)
                                                  .multiply = name##_multiply};
 
 SLAB(q3_k, QT_Q3_K, quant_pack_rows_256, false, multiply_whole)
-SLAB(q4_k, QT_Q4_K, quant_pack_rows_pairs_32, true, multiply_min)
-SLAB(q5_k, QT_Q5_K, quant_pack_rows_pairs_32, true, multiply_min)
+SLAB(q4_k, QT_Q4_K, quant_pack_rows_sums_32, true, multiply_min)
+SLAB(q5_k, QT_Q5_K, quant_pack_rows_sums_32, true, multiply_min)
 SLAB(q6_k, QT_Q6_K, quant_pack_rows_256, false, multiply_whole)
 SLAB(tq1_0, QT_TQ1_0, quant_pack_rows_256, false, multiply_whole)
 SLAB(tq2_0, QT_TQ2_0, quant_pack_rows_256, false, multiply_whole)

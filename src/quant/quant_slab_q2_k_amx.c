@@ -11,6 +11,11 @@
 #include "quant/quant_slab256_avx512.h"
 
 enum { COLUMN = 256 + 64 + 4 /* codes; bytes of sums behind as many zeros; scale */ };
+INLINE size_t column(enum qtype t)
+{
+    (void)t;
+    return COLUMN;
+}
 
 /* Minimums fill the lower half of a tile; what lies before them in a part is multiplied by zeros. */
 INLINE const uint8_t *mins_tile(const struct part256 *s)
@@ -18,65 +23,58 @@ INLINE const uint8_t *mins_tile(const struct part256 *s)
     return (const uint8_t *)s->min - 512;
 }
 
-/* Sums of products in tile 0 or 2, of minimums in tile 1 or 3 (quant_slab256_amx.c says why). */
-#define PRODUCTS(sums, mins, n, s, x)                                                                                  \
+/* Sums of products are in tiles 0 and 2, of minimums in 1 and 3. */
+#define START(sums, mins, n, s, x)                                                                                     \
     do {                                                                                                               \
         _tile_loadd(sums, tile_zeros, 0);                                                                              \
         _tile_loadd(mins, tile_zeros, 0);                                                                              \
-        UNROLL for (int i = 0; i < 4; i++)                                                                             \
-        {                                                                                                              \
-            _tile_loadd(CODES, (x) + 64 * (size_t)((n)*i), 64);                                                        \
-            _tile_loadd(WEIGHTS, (s)->code[16 * i], 64);                                                               \
-            _tile_dpbsud(sums, CODES, WEIGHTS);                                                                        \
-        }                                                                                                              \
         _tile_loadd(CODES, (x) + 256 * (size_t)(n), 64);                                                               \
         _tile_loadd(WEIGHTS, mins_tile(s), 64);                                                                        \
         _tile_dpbsud(mins, CODES, WEIGHTS);                                                                            \
+        _tile_loadd(CODES, x, 64);                                                                                     \
     } while (0)
 
-INLINE void products(bool odd, int n, const struct part256 *s, const uint8_t *x)
-{
-    if (odd)
-        PRODUCTS(2, 3, n, s, x);
-    else
-        PRODUCTS(0, 1, n, s, x);
-}
-
-INLINE void step(bool odd, int R, int n, const struct part256 *s, const uint8_t *x, float *acc)
-{
-    _Alignas(64) tile_sums sums, mins;
-    _Alignas(64) float rest[TILE_ROWS];
-    __m512 k[TILE_ROWS];
-    sums_store(odd, sums, mins);
-    rows_load(R, n, acc, k);
-    const float *const yd = row_floats(n, x + (COLUMN - 4) * (size_t)n, rest);
-    const __m512 d = _mm512_load_ps(s->d), dmin = _mm512_load_ps(s->dmin);
-    UNROLL_16 for (int r = 0; r < R; r++)
-    {
-        const __m512 y = _mm512_set1_ps(yd[r]);
-        const __m512 v = _mm512_mul_ps(_mm512_mul_ps(d, y), sums_row(sums, r));
-        const __m512 m = _mm512_mul_ps(_mm512_mul_ps(dmin, y), sums_row(mins, r));
-        k[r] = _mm512_add_ps(k[r], _mm512_sub_ps(v, m));
-    }
-    rows_store(R, n, k, acc);
-}
-
-INLINE void pass(enum qtype t, int R, int n, int n_blocks, const uint8_t *slab, const uint8_t *panel, float *acc)
+INLINE void start(enum qtype t, bool odd, int n, const struct part256 *s, const uint8_t *x)
 {
     (void)t;
-    const struct part256 *const parts = (const struct part256 *)(const void *)slab;
-    const size_t block = COLUMN * (size_t)n;
-    products(false, n, parts, panel);
-    for (int b = 0; b < n_blocks; b++, panel += block) UNROLL for (int h = 0; h < HALF; h++)
-        {
-            const struct part256 *const s = parts + HALF * b + h;
-            if (h + 1 < HALF)
-                products(h % 2 == 0, n, s + 1, panel);
-            else if (b + 1 < n_blocks)
-                products(false, n, s + 1, panel + block);
-            step(h % 2, R, n, s, panel, acc + SLAB_ROWS * h);
-        }
+    if (odd)
+        START(2, 3, n, s, x);
+    else
+        START(0, 1, n, s, x);
 }
+
+INLINE void quarter(bool odd, int i, int n, const struct part256 *s, const uint8_t *x)
+{
+    _tile_loadd(WEIGHTS, s->code[16 * i], 64);
+    if (odd)
+        _tile_dpbsud(2, CODES, WEIGHTS);
+    else
+        _tile_dpbsud(0, CODES, WEIGHTS);
+    if (i < 3) _tile_loadd(CODES, x + 64 * (size_t)(n * (i + 1)), 64);
+}
+
+INLINE void store_mins(enum qtype t, bool odd, tile_sums to[3])
+{
+    (void)t, (void)odd, (void)to;
+}
+
+INLINE void four(enum qtype t, const struct scaling *s, int r0, int n, float *acc)
+{
+    __m512 k[4];
+    (void)t;
+    acc += QUANT_SLAB * r0;
+    rows_load(4, n - r0, acc, k);
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        const __m512 y = _mm512_set1_ps(s->yd[r0 + i]);
+        const __m512 v = _mm512_mul_ps(_mm512_mul_ps(s->d, y), sums_row(s->sum[0], r0 + i));
+        const __m512 m = _mm512_mul_ps(_mm512_mul_ps(s->dmin, y), sums_row(s->sum[1], r0 + i));
+        k[i] = stays(_mm512_add_ps(k[i], _mm512_sub_ps(v, m)));
+    }
+    rows_store(4, n - r0, k, acc);
+}
+
+AMX_PASS(part256, code)
 
 AMX_MULTIPLY(multiply, pass, QT_Q2_K)
 

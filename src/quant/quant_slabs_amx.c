@@ -12,7 +12,7 @@ static void begin(int codes)
         uint8_t rows[16];
     } shape = {.palette = 1};
     _Static_assert(sizeof shape == 64, "what the processor loads");
-    for (int i = 0; i <= WEIGHTS; i++) {
+    for (int i = 0; i < TILES; i++) {
         shape.rows[i] = (uint8_t)(i == WEIGHTS ? codes / 4 : TILE_ROWS);
         shape.row_bytes[i] = (uint16_t)(i == CODES ? codes : 64);
     }

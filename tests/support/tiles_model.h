@@ -53,18 +53,44 @@ static inline void tiles_model_multiply(int c, int a, int b, int b_signed)
     }
 }
 
+static inline float tiles_model_bf16(const uint8_t *p)
+{
+    const uint32_t bits = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 24;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* c += a times b of BF16 in pairs; such numbers that no sum is rounded. */
+static inline void tiles_model_multiply_bf16(int c, int a, int b)
+{
+    assert(tiles_model.rows[c] == tiles_model.rows[a] && tiles_model.row_bytes[c] == tiles_model.row_bytes[b] &&
+           tiles_model.row_bytes[a] == 4 * tiles_model.rows[b]);
+    for (int m = 0; m < tiles_model.rows[c]; m++) {
+        float sum[16];
+        memcpy(sum, tiles_model.tile[c][m], sizeof sum);
+        for (int g = 0; g < tiles_model.rows[b]; g++)
+            for (int i = 0; i < 32; i++)
+                sum[i / 2] += tiles_model_bf16(&tiles_model.tile[a][m][4 * g + i % 2 * 2]) *
+                              tiles_model_bf16(&tiles_model.tile[b][g][2 * i]);
+        memcpy(tiles_model.tile[c][m], sum, sizeof sum);
+    }
+}
+
 #undef _tile_loadconfig
 #undef _tile_release
 #undef _tile_loadd
 #undef _tile_stored
 #undef _tile_dpbssd
 #undef _tile_dpbsud
+#undef _tile_dpbf16ps
 #define _tile_loadconfig             tiles_model_config
 #define _tile_release()              memset(&tiles_model, 0, sizeof tiles_model)
 #define _tile_loadd(t, from, stride) tiles_model_load(t, from, stride)
 #define _tile_stored(t, to, stride)  tiles_model_store(t, to, stride)
 #define _tile_dpbssd(c, a, b)        tiles_model_multiply(c, a, b, 1)
 #define _tile_dpbsud(c, a, b)        tiles_model_multiply(c, a, b, 0)
+#define _tile_dpbf16ps(c, a, b)      tiles_model_multiply_bf16(c, a, b)
 
 #define tiles_begin_32   model_tiles_begin_32
 #define tiles_begin_64   model_tiles_begin_64
