@@ -42,6 +42,8 @@ enum { IQ2_XXS_GROUPS = 2 };
 extern const uint64_t iq2xxs_grid[256];
 /* The same entries, two bits per value: 0, 1, 2 for 8, 25, 43; strictly ascending. */
 extern const uint16_t iq2xxs_codes[256];
+/* Twice these, in nibbles: values i and i + 4 in byte i. */
+extern const uint32_t iq2xxs_nibbles[256];
 /* A byte of them with values 4, 0, 2, 6 from bit 0 on, and one with values 5, 1, 3, 7. */
 extern const uint8_t iq2xxs_even[256], iq2xxs_odd[256];
 

@@ -12,6 +12,9 @@
 #define BOOK_IQ2(code, i)    ((code) >> 2 * (i)&2 ? 43 : (code) >> 2 * (i)&1 ? 25 : 8)
 #define BOOK_IQ2_ENTRY(code) BOOK_BYTES8(BOOK_IQ2, uint64_t, code),
 #define BOOK_CODE(code)      code,
+/* The same, doubled: nibbles of values i and i + 4 in byte i. */
+#define BOOK_IQ2_PAIR(code, i) (((code) >> 2 * (i)&3) << 1 | ((code) >> 2 * ((i) + 4) & 3) << 5)
+#define BOOK_IQ2_NIBBLES(code) BOOK_BYTES4(BOOK_IQ2_PAIR, uint32_t, code),
 /* Bytes of packed entries: the lower one, those from bit 6 and from bit 8 on. */
 #define BOOK_LOW(code)    (code) & 255,
 #define BOOK_FROM_6(code) (code) >> 6 & 255,

@@ -10,22 +10,28 @@ INLINE __m256i with_parity(__m256i bits)
 {
     const char o = (char)0x80; /* parity of a nibble, in bit 7 */
     const __m256i parity = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, o, o, 0, o, 0, 0, o, o, 0, 0, o, 0, o, o, 0));
-    const __m256i low = _mm256_set1_epi8(15);
-    const __m256i p0 = _mm256_shuffle_epi8(parity, _mm256_and_si256(bits, low));
-    const __m256i p1 = _mm256_shuffle_epi8(parity, _mm256_and_si256(_mm256_srli_epi16(bits, 4), low));
-    return _mm256_or_si256(bits, _mm256_xor_si256(p0, p1));
+    const __m256i both = _mm256_xor_si256(bits, _mm256_srli_epi16(bits, 4));
+    return _mm256_or_si256(bits, _mm256_shuffle_epi8(parity, _mm256_and_si256(both, _mm256_set1_epi8(15))));
 }
 
-/* From words of 32 values, as IQ2_XXS and IQ3_XXS have them: four times seven sign bits, scale nibble. */
+/* Of words of 32 values, as IQ2_XXS and IQ3_XXS have them (four times seven sign bits, scale nibble): sign bytes, and
+ * the scales 2s + 1. */
+INLINE __m256i word_signs(__m256i word)
+{
+    const __m256i pairs = _mm256_blend_epi16(word, _mm256_slli_epi32(word, 2), 0xaa);
+    const __m256i apart_by_8 = _mm256_add_epi16(pairs, _mm256_and_si256(pairs, _mm256_set1_epi16((short)0xff80)));
+    return with_parity(_mm256_and_si256(apart_by_8, _mm256_set1_epi8(0x7f)));
+}
+
+INLINE __m256i word_scales(__m256i word)
+{
+    return _mm256_or_si256(_mm256_srli_epi32(word, 27), _mm256_set1_epi32(1));
+}
+
 INLINE void prepare_words(__m256i word, struct prep *p)
 {
-    const __m256i scale = _mm256_or_si256(_mm256_slli_epi32(_mm256_srli_epi32(word, 28), 1), _mm256_set1_epi32(1));
-    __m256i bits = _mm256_and_si256(word, _mm256_set1_epi32(0x7f));
-    bits = _mm256_or_si256(bits, _mm256_and_si256(_mm256_slli_epi32(word, 1), _mm256_set1_epi32(0x7f00)));
-    bits = _mm256_or_si256(bits, _mm256_and_si256(_mm256_slli_epi32(word, 2), _mm256_set1_epi32(0x7f0000)));
-    bits = _mm256_or_si256(bits, _mm256_and_si256(_mm256_slli_epi32(word, 3), _mm256_set1_epi32(0x7f000000)));
-    put_scales(p, twice16(scale));
-    store256(p->sign, with_parity(bits));
+    put_scales(p, twice16(word_scales(word)));
+    store256(p->sign, word_signs(word));
 }
 
 /* The second words of eight groups. */

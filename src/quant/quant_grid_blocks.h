@@ -16,6 +16,8 @@ enum { IQ1_M_LOW = 0, IQ1_M_HIGH = 32, IQ1_M_SCALES = 48 };
 /* Magnitudes of groups of eight or four values, one byte each, and the same entries packed. */
 extern const uint64_t iq2xs_grid[512], iq2s_grid[1024];
 extern const uint32_t iq3xxs_grid[256], iq3s_grid[512];
+/* As iq2xxs_nibbles. */
+extern const uint32_t iq2xs_nibbles[512], iq2s_nibbles[1024];
 /* Bytes 0 and 1 of the packed codes; of IQ3 the six bits of values 0 and 1, of values 2 and 3, with what happens to
  * follow above. */
 extern const uint8_t iq2xs_planes[2][512], iq2s_planes[2][1024], iq3xxs_planes[2][256], iq3s_planes[2][512];

@@ -82,4 +82,5 @@
 // clang-format on
 
 const uint64_t iq2s_grid[1024] = {BOOK(BOOK_IQ2_ENTRY)};
+const uint32_t iq2s_nibbles[1024] = {BOOK(BOOK_IQ2_NIBBLES)};
 const _Alignas(64) uint8_t iq2s_planes[2][1024] = {{BOOK(BOOK_LOW)}, {BOOK(BOOK_FROM_8)}};

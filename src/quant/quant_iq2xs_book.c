@@ -45,4 +45,5 @@
 // clang-format on
 
 const uint64_t iq2xs_grid[512] = {BOOK(BOOK_IQ2_ENTRY)};
+const uint32_t iq2xs_nibbles[512] = {BOOK(BOOK_IQ2_NIBBLES)};
 const _Alignas(64) uint8_t iq2xs_planes[2][512] = {{BOOK(BOOK_LOW)}, {BOOK(BOOK_FROM_8)}};

@@ -28,6 +28,7 @@
 
 const uint64_t iq2xxs_grid[256] = {BOOK(BOOK_IQ2_ENTRY)};
 const uint16_t iq2xxs_codes[256] = {BOOK(BOOK_CODE)};
+const uint32_t iq2xxs_nibbles[256] = {BOOK(BOOK_IQ2_NIBBLES)};
 
 /* Of two bits each: values 0, 2, 4, 6 of an entry, or of one shifted by a value. */
 #define EVERY_SECOND(code) (((code)&0x03) | ((code) >> 2 & 0x0c) | ((code) >> 4 & 0x30) | ((code) >> 6 & 0xc0))

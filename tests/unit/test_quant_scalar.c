@@ -112,6 +112,18 @@ static uint64_t planes_fnv(const void *planes, size_t entries, int bit)
     return vec_fnv(codes, entries * sizeof codes[0]);
 }
 
+/* The nibbles of a code book are twice the numbers of its magnitudes. */
+static void check_nibbles(const uint32_t *nibbles, const uint64_t *grid, int entries)
+{
+    static const int magnitude[3] = {8, 25, 43};
+    for (int e = 0; e < entries; e++)
+        for (int i = 0; i < 8; i++) {
+            const uint32_t n = nibbles[e] >> (8 * (i % 4) + i / 4 * 4) & 15;
+            assert_true(n % 2 == 0 && n < 6);
+            assert_int_equal(magnitude[n / 2], grid[e] >> 8 * i & 255);
+        }
+}
+
 /* Hashes of the published tables; values of IQ1 are kept plus one and times eight. */
 static void test_code_book(void **state)
 {
@@ -124,6 +136,9 @@ static void test_code_book(void **state)
     assert_int_equal(planes_fnv(iq2xs_planes, 512, 8), 0x29d6ac8e0e6b14e3);
     assert_int_equal(vec_fnv(iq2s_grid, sizeof iq2s_grid), 0x123edd38a3b62b90);
     assert_int_equal(planes_fnv(iq2s_planes, 1024, 8), 0x641f9aa3fbd98694);
+    check_nibbles(iq2xxs_nibbles, iq2xxs_grid, 256);
+    check_nibbles(iq2xs_nibbles, iq2xs_grid, 512);
+    check_nibbles(iq2s_nibbles, iq2s_grid, 1024);
     assert_int_equal(vec_fnv(iq3xxs_grid, sizeof iq3xxs_grid), 0xdfa5dc83d6a155d5);
     assert_int_equal(planes_fnv(iq3xxs_planes, 256, 6), 0x79d733576d562547);
     assert_int_equal(vec_fnv(iq3s_grid, sizeof iq3s_grid), 0xfa37020c25b44829);
