@@ -9,9 +9,9 @@
  * of 16,384 values, still four by six, 58 % (57), 32 times them 52 (51). What keeps it below: widening (with 24 rows a
  * sixth for 32 activation rows), trees at the ends of chunks, lines from the second-level cache.
  *
- * One of two cores of an Intel Xeon (Granite Rapids, virtual; 118 to 124), 128 at a time of 2,048 activation rows, best of
- * six, four times in turn with panels of one step and sums of four rows: 10,240 F16 rows of 320 values 84 (72), 320 of
- * 10,240 values 85 to 91 (81 to 90), 512 F32 rows of 2,560 values 81 to 89 (80 to 85).
+ * One of two cores of an Intel Xeon (Granite Rapids, virtual; 118 to 124), 128 at a time of 2,048 activation rows, best
+ * of six, four times in turn with panels of one step and sums of four rows: 10,240 F16 rows of 320 values 84 (72), 320
+ * of 10,240 values 85 to 91 (81 to 90), 512 F32 rows of 2,560 values 81 to 89 (80 to 85).
  *
  * One core of an AMD EPYC (Zen 5, virtual; 117 to 120), with those steps of four by six, medians of 11 rounds: 128
  * activation rows times 256 and 512 F16 rows of 4,096 values 83 %, times 1,024 of them 78 to 83; without asking for
