@@ -85,7 +85,8 @@ static void matmul_plan(struct matmul_job *j, int n_threads)
     }
     /* Several rows of activations: larger tasks, as in each the first weights come late, which nobody has asked for. */
     const size_t row_bytes = quant_row_bytes(a->w->v.type, a->w->v.ne[0]) / (a->n >= SEVERAL ? LARGER : 1);
-    j->row_step = cpu_tile_rows(j->group_rows, row_bytes, max_i64(1, 4 * n_threads / groups));
+    j->row_step =
+        cpu_tile_rows(j->group_rows, row_bytes, max_i64(1, 4 * n_threads / groups), groups == 1 ? n_threads : 1);
     j->row_tasks = (j->group_rows + j->row_step - 1) / j->row_step;
     const int64_t tasks = groups * j->row_tasks, want = (4 * n_threads + tasks - 1) / tasks;
     j->col_tasks = (int)max_i64(1, min_i64(want, a->n / 8));

@@ -182,13 +182,13 @@ static void batch_shared(struct moe_job *j)
 static int up_rows(const struct tensor_view *gate, const struct tensor_view *up, int n_threads, int n)
 {
     const size_t bytes = quant_row_bytes(gate->type, gate->ne[0]) + quant_row_bytes(up->type, up->ne[0]);
-    return cpu_tile_rows(gate->ne[1], bytes, 4 * n_threads / max_i64(1, n) + 1);
+    return cpu_tile_rows(gate->ne[1], bytes, 4 * n_threads / max_i64(1, n) + 1, 1);
 }
 
 /* Rows of down that a task takes. */
 static int down_rows(const struct tensor_view *down, int64_t D, int n_threads)
 {
-    const int rows = cpu_tile_rows(D, quant_row_bytes(down->type, down->ne[0]), 4 * (int64_t)n_threads);
+    const int rows = cpu_tile_rows(D, quant_row_bytes(down->type, down->ne[0]), 4 * (int64_t)n_threads, n_threads);
     return (int)min_i64(rows, DOWN_ROWS);
 }
 

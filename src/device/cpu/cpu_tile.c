@@ -21,10 +21,13 @@ void cpu_tile_run(const struct cpu_tile *q, int64_t r0, int n)
     }
 }
 
-int cpu_tile_rows(int64_t n_rows, size_t row_bytes, int64_t tasks)
+int cpu_tile_rows(int64_t n_rows, size_t row_bytes, int64_t tasks, int threads)
 {
     int64_t step = (n_rows + tasks - 1) / tasks;
     step = min_i64(step, max_i64(8, (int64_t)(TASK_BYTES / (row_bytes + 1))));
     const int64_t vector = step >= 16 ? 16 : step >= 8 ? 8 : 1; /* rows that kernels take at a time */
-    return (int)max_i64(1, step / vector * vector);
+    step = max_i64(1, step / vector * vector);
+    const int64_t count = (n_rows + step - 1) / step, even = (count + threads - 1) / threads * threads;
+    const int64_t each = ((n_rows + even - 1) / even + vector - 1) / vector * vector;
+    return (int)min_i64(step, each);
 }

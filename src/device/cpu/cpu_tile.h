@@ -17,7 +17,7 @@ struct cpu_tile {
 void cpu_tile_run(const struct cpu_tile *q, int64_t r0, int n);
 
 /* Rows per task: at least `tasks` tasks if there are so many rows, pieces of a size that amortises a task's start but
- * balances the threads, and a multiple of 8 where possible. */
-int cpu_tile_rows(int64_t n_rows, size_t row_bytes, int64_t tasks);
+ * balances the threads, and a multiple of 8 where possible; as many for every one of `threads`, where that can be. */
+int cpu_tile_rows(int64_t n_rows, size_t row_bytes, int64_t tasks, int threads);
 
 #endif

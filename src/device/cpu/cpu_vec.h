@@ -204,6 +204,11 @@ typedef v8f v8r;
 #define v8r_store(p, a)     v8_store(p, a)
 #define v8r_value(a)        (a)
 #endif
+#ifdef __AVX2__
+#define v8r_store_past(p, a) v8_store_past(p, a)
+#else
+#define v8r_store_past(p, a) v8r_store(p, a)
+#endif
 
 /* a*b + c, rounded once. */
 V8_INLINE v8f v8_fma(v8f a, v8f b, v8f c)
