@@ -25,6 +25,6 @@ What is the value of Silver?" --nothink
 ask "A sum, with thinking" "What is 47 + 38?" --think
 
 if [ -t 0 ] && [ -t 1 ]; then
-    printf '\n== Your turn (it knows little: stories, small sums, facts you tell it; Ctrl+D leaves)\n\n'
-    exec "$ds4" -m "$model" --system "" --temp 0 --nothink
+    printf '\n== Your turn (it thinks first, and knows little: stories, small sums, facts you tell it; Ctrl+D leaves)\n\n'
+    exec "$ds4" -m "$model" --system "" --temp 0 --think
 fi

@@ -780,9 +780,23 @@ static void interrupted_single_answer(void **state)
     assert_in_range(n, 17, 140);
 }
 
+/* What `make demo` ends with: the chat adds rightly, as it invites to. Without thinking the model says 90 here. */
+static void demo(void **state)
+{
+    const char *const argv[] = {"tools/demo.sh", TEST_BUILD "/ds4", model, NULL}, *const changes[] = {home_is, NULL};
+    struct chat c = {0};
+    terminal_start(&c.t, 50, 100, argv, changes);
+    terminal_await(&c.t, "Your turn");
+    terminal_await_row(&c.t, "ds4>");
+    ask(&c, "What is 64 + 29?");
+    terminal_expect(&c.t, "64 + 29 = 93");
+    leave(&c);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(demo),
         cmocka_unit_test(transcript),
         cmocka_unit_test(files_are_said),
         cmocka_unit_test(thinking_and_answer),
