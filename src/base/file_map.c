@@ -144,6 +144,7 @@ static int check_file(int fd, const char *path, uint64_t *size, uint64_t id[2], 
 {
     struct stat st;
     if (fstat(fd, &st)) return file_error(e, path, "stat");
+    if (S_ISDIR(st.st_mode)) return err_set(e, ERR_IO, "%s: a folder, not a file", path);
     if (!S_ISREG(st.st_mode)) return err_set(e, ERR_IO, "%s: not a regular file", path);
     if (st.st_size <= 0) return err_set(e, ERR_IO, "%s: the file is empty", path);
     *size = (uint64_t)st.st_size;
@@ -202,7 +203,7 @@ int file_map_open(const char *path, struct file_map **out, struct err *e)
 {
     *out = NULL;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, not waited for */
-    if (fd < 0) return file_error(e, path, "open");
+    if (fd < 0) return file_open_error(e, path);
     const int rc = map_fd(fd, path, out, e);
     close(fd);
     return rc;

@@ -14,6 +14,20 @@ int file_error(struct err *e, const char *path, const char *what)
     return err_set(e, ERR_IO, "%s: cannot %s: %s", path, what, strerror(errno));
 }
 
+/* Names in a download's cache are links into a folder "blobs", which has the files once they are whole. */
+int file_open_error(struct err *e, const char *path)
+{
+    char to[1024];
+    const int why = errno;
+    const ssize_t n = why == ENOENT ? readlink(path, to, sizeof to - 1) : -1;
+    errno = why;
+    if (n < 0) return file_error(e, path, "open");
+    to[n] = 0;
+    return err_set(e, ERR_IO, "%s is a link to %s, which is not there: %s", path, to,
+                   strstr(to, "blobs/") ? "its download was not finished, or the cache was cleared; download it again"
+                                        : "put the file there, or make the link anew");
+}
+
 bool file_same(const char *a, const char *b)
 {
     struct stat x, y;
@@ -80,7 +94,7 @@ int file_read(const char *path, uint64_t max, char **data, size_t *n, struct err
     const int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     *data = NULL;
     *n = 0;
-    if (fd < 0) return file_error(e, path, "open");
+    if (fd < 0) return file_open_error(e, path);
     if (max > PTRDIFF_MAX / 4) max = PTRDIFF_MAX / 4;
     struct buffer b = {0};
     const int rc = read_all(fd, is_stdin ? "standard input" : path, max, &b, e);

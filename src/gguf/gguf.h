@@ -66,7 +66,8 @@ void gguf_close(struct gguf *g);
 
 const char *gguf_path(const struct gguf *g);
 uint64_t
-gguf_data_start(const struct gguf *g); /* bytes before the data of tensors; may pass the end of a file without */
+gguf_data_start(const struct gguf *g);        /* bytes before the data of tensors; may pass the end of a file without */
+uint64_t gguf_data_end(const struct gguf *g); /* where the last tensor ends by the records, or the data begin */
 const uint8_t *gguf_data(const struct gguf *g); /* start of the file */
 uint64_t gguf_size(const struct gguf *g);
 const struct file_map *gguf_map(const struct gguf *g); /* NULL after gguf_parse */

@@ -27,6 +27,9 @@ bool gguf_what_else(const uint8_t *data, uint64_t n, char what[GGUF_WHAT_ELSE]);
 /* True if all n bytes are zero. */
 bool gguf_zeros(const uint8_t *p, uint64_t n);
 
+/* file_map_open of a model's file; what is none (a folder, an empty file) is told with what to give instead. */
+int gguf_map_path(const char *path, struct file_map **out, struct err *e);
+
 /* The part of a file that tensors lie in; bytes: up to the end of the file, which may be too few. */
 struct gguf_data_part {
     const uint8_t *data;

@@ -462,7 +462,7 @@ int gguf_open(const char *path, struct gguf **out, struct err *e)
 {
     struct file_map *map;
     *out = NULL;
-    const int rc = file_map_open(path, &map, e);
+    const int rc = gguf_map_path(path, &map, e);
     return rc ? rc : open_bytes(file_map_data(map), file_map_size(map), path, map, false, out, e);
 }
 
@@ -470,13 +470,23 @@ int gguf_open_headers(const char *path, struct gguf **out, struct err *e)
 {
     struct file_map *map;
     *out = NULL;
-    const int rc = file_map_open(path, &map, e);
+    const int rc = gguf_map_path(path, &map, e);
     return rc ? rc : open_bytes(file_map_data(map), file_map_size(map), path, map, true, out, e);
 }
 
 uint64_t gguf_data_start(const struct gguf *g)
 {
     return g->data_start;
+}
+
+uint64_t gguf_data_end(const struct gguf *g)
+{
+    uint64_t end = g->data_start;
+    for (uint64_t i = 0; i < g->tensor.n; i++) {
+        const struct gguf_tensor *t = tensor(g, i);
+        if (t->offset + t->bytes > end) end = t->offset + t->bytes;
+    }
+    return end;
 }
 
 int gguf_parse(const void *data, uint64_t n, const char *name, struct gguf **out, struct err *e)

@@ -69,8 +69,8 @@ static void shards(void **state)
 
 static void wrong_files(void **state)
 {
-    shell_expect(TEST_BUILD "/ds4 -m $FOLDER 2>&1", 1, "not a regular file");
-    shell_expect("$DS4 -m $FOLDER -p a 2>&1", 1, "not a regular file");
+    shell_expect(TEST_BUILD "/ds4 -m $FOLDER 2>&1", 1, "a folder, not a file");
+    shell_expect("$DS4 -m $FOLDER -p a 2>&1", 1, "a folder, not a file");
     shell_expect(TEST_BUILD "/ds4 -m $FOLDER/nothing 2>&1", 1, "No such file");
     shell_expect(TEST_BUILD "/ds4 -m /dev/null 2>&1", 1, "not a regular file");
     shell_expect(": >$FOLDER/empty; " TEST_BUILD "/ds4 -m $FOLDER/empty 2>&1", 1, "is empty");
@@ -217,7 +217,7 @@ static void session_messages(void **state)
     shell_expect(TELL "a --backend ref 2>&1", 1, "made with the backend \"cpu\", this is \"ref\"");
     shell_expect("cp $FOLDER/s $FOLDER/t; printf x >>$FOLDER/t; $DS4 -p a --session $FOLDER/t 2>&1", 1, "/t: damaged");
     shell_expect("$DS4 -p a --session $FOLDER/no/s 2>&1", 1, "No such file");
-    shell_expect("$DS4 -p a --session $FOLDER 2>&1", 1, "not a regular file");
+    shell_expect("$DS4 -p a --session $FOLDER 2>&1", 1, "a folder, not a file");
     shell_expect("$DS4 -p a --session README.md 2>&1", 1, "not a session file");
     shell_expect("head -1 README.md", 0, "# ds4");
 }

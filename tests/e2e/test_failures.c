@@ -49,7 +49,10 @@ static int group_set_up(void **state)
                   "sed s/deepseek4/llamallam/ $MODEL >other_family; truncate -s 2G huge; echo 0 >exists; head -c 700 "
                   "$OLDPWD/README.md >text; printf '\\1\\2\\3\\4 and more than a header has' >bytes; cp bytes "
                   "m.gguf.aa; cp bytes "
-                  "m.gguf.ab; printf 'Entry not found' >answer; truncate -s 4096 zeros; head -c 1000000 $MODEL >begun",
+                  "m.gguf.ab; printf 'Entry not found' >answer; truncate -s 4096 zeros; head -c 1000000 $MODEL >begun; "
+                  "mkdir models; touch "
+                  "models/b.gguf models/a.gguf models/mmproj.gguf models/0; ln -s ../../blobs/aa cached; ln -s "
+                  "elsewhere/m.gguf moved",
                   &said);
     assert_int_equal(rc, 0);
     shell_expect("$DS4 --raw -p 'A fox' --temp 0 -n 3 --session $FOLDER/session 2>&1", 0, "saved");
@@ -123,12 +126,21 @@ static void what_is_no_model(void **state)
                                            TEST_BUILD "/ds4 --doctor -m", "$GGUF inspect"};
     static const struct failure models[] = {
         {"$FOLDER/nothing", 1, "nothing: cannot open: No such file or directory"},
-        {"$FOLDER", 1, ": not a regular file"},
+        {"$FOLDER", 1, ": a folder, not a file, and no .gguf file is in it; give the model's .gguf file"},
+        {"$FOLDER/models", 1, "models: a folder, not a file; give a .gguf file in it, such as a.gguf"},
+        {"models/demo", 1,
+         "models/demo: a folder, not a file; it holds a checkpoint: ds4-gguf convert models/demo -o model.gguf makes "
+         "a model of it"},
+        {"$FOLDER/cached", 1,
+         "cached is a link to ../../blobs/aa, which is not there: its download was not finished, or the cache was "
+         "cleared; download it again"},
+        {"$FOLDER/moved", 1,
+         "moved is a link to elsewhere/m.gguf, which is not there: put the file there, or make the link anew"},
         {"$FOLDER/pipe", 1, "pipe: not a regular file"},
         {"/dev/zero", 1, "/dev/zero: not a regular file"},
         {"/dev/null", 1, "/dev/null: not a regular file"},
-        {"/dev/stdin <$FOLDER", 1, "not a regular file"},
-        {"$FOLDER/empty", 1, "empty: the file is empty"},
+        {"/dev/stdin <$FOLDER/models", 1, "a folder, not a file; give a .gguf file in it"},
+        {"$FOLDER/empty", 1, "empty: the file is empty: the download did not begin; get it again"},
         {"README.md", 1, "README.md: not a GGUF file: it is a text that begins with '"},
         {"$FOLDER/bytes", 1, "bytes: not a GGUF file: it begins with bytes 01 02 03 04, not \"GGUF\""},
         {"$FOLDER/answer", 1, "answer: not a GGUF file: it is a server's message: 'Entry not found'"},
@@ -155,6 +167,7 @@ static void other_inputs(void **state)
     static const struct failure table[] = {
         {"$DS4 --prompt-file $FOLDER/nothing", 1, "nothing: cannot open: No such file or directory"},
         {"$DS4 --prompt-file $FOLDER", 1, "cannot read: Is a directory"},
+        {"$DS4 --prompt-file $FOLDER/moved", 1, "moved is a link to elsewhere/m.gguf, which is not there"},
         {"$DS4 --prompt-file $FOLDER/huge", 1, "huge: longer than 1073741824 bytes, the most that is read here"},
         {"$DS4 <$FOLDER", 1, "standard input: cannot read: Is a directory"},
         {"$DS4 <&-", 1, "standard input: cannot read: Bad file descriptor"},
@@ -252,7 +265,7 @@ static void places_that_are_none(void **state)
         snprintf(command, sizeof command, "%s $FOLDER", writers[i]);
         if (!strstr(writers[i], "--session")) fails(command, 1, ": is a folder, not a file to write");
     }
-    fails("$DS4 -p hi --session $FOLDER", 1, ": not a regular file");
+    fails("$DS4 -p hi --session $FOLDER", 1, ": a folder, not a file");
 }
 
 /* What is read is never written over. */

@@ -296,16 +296,18 @@ static void run_no_files(void **state)
 {
     static const struct hostile_case cases[] = {
         {"no file", "pipe", .says = {"not a regular file"}},
-        {"no file", "folder", .says = {"not a regular file"}},
+        {"no file", "folder", .says = {"a folder, not a file", "give the model's .gguf file"}},
         {"no file", "loop of links", .says = {"cannot open", "symbolic links"}},
+        {"no file", "link to nothing", .says = {"is a link to ../../blobs/aa, which is not there"}},
         {"no file", "nothing", .says = {"cannot open", "No such file"}},
     };
     n_wrong = 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         snprintf(file, sizeof file, "%s/no%d", folder, i);
         if (i == 0) assert_int_equal(mkfifo(file, 0600), 0);
         if (i == 1) assert_int_equal(mkdir(file, 0700), 0);
         if (i == 2) assert_int_equal(symlink(file, file), 0);
+        if (i == 3) assert_int_equal(symlink("../../blobs/aa", file), 0);
         run_ds4(file);
         check_refusal(&cases[i], "ds4", 0);
         run_gguf_inspect();

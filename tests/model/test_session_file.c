@@ -226,7 +226,7 @@ static void wrong_files(void **state)
     save_tokens(&exact, 30, file);
     refused(s, file, DS4_E_MODEL, "made with --kv-sim off, this is on");
     refused(s, "README.md", DS4_E_FORMAT, "not a session file");
-    refused(s, "src", DS4_E_IO, "not a regular file");
+    refused(s, "src", DS4_E_IO, "a folder, not a file");
     refused(s, "/tmp/ds4 no such file", DS4_E_IO, "No such file");
     save_tokens(&o, 30, file);
     load(s, file);

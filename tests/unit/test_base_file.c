@@ -168,13 +168,25 @@ static void expect_refused(const char *name, const char *fragment)
 
 static void map_refuses_what_is_no_file(void **state)
 {
+    struct err e = {0};
+    char *text;
+    size_t n;
     expect_refused(path, "No such file");
     put_bytes(0);
     expect_refused(path, "empty");
-    expect_refused(folder, "not a regular file");
+    expect_refused(folder, "a folder, not a file");
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
     expect_refused(path, "not a regular file"); /* and nobody has to write to it */
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("../no/where", path), 0);
+    expect_refused(path, " is a link to ../no/where, which is not there: put the file there, or make the link anew");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("../../blobs/aa", path), 0);
+    expect_refused(path, " is a link to ../../blobs/aa, which is not there: its download was not finished, or the "
+                         "cache was cleared; download it again");
+    assert_int_equal(file_read(path, 100, &text, &n, &e), ERR_IO);
+    assert_non_null(strstr(e.msg, "which is not there: its download was not finished"));
     assert_int_equal(unlink(path), 0);
 }
 
