@@ -1,9 +1,11 @@
 /* Opening the files of a set, and what makes them one: names, numbers, counts (spec dialects 2.1). */
 #include "gguf/gguf_set.h"
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include "base/mem.h"
 #include "gguf/gguf_set_internal.h"
+#include "gguf/name_list.h"
 #include "gguf/piece_name.h"
 #include "gguf/shard_name.h"
 
@@ -60,21 +62,24 @@ static int check_shard(const struct gguf *g, int i, int n, struct err *e)
                    gguf_path(g), i, has_no ? no + 1 : (uint64_t)i, has_count ? count : (uint64_t)n, i, n, i);
 }
 
-/* The first that is missing may lie there under a name that was changed. */
-static void tell_missing(const struct shard_name *name, int no, int missing, const char *path, struct err *e)
+/* Shards by number; the first that is missing may lie there under a name that was changed. */
+static void tell_missing(const struct shard_name *name, int no, const struct name_list *missing, const char *path,
+                         struct err *e)
 {
-    struct str stray = {0};
+    struct str stray = {0}, numbers = {0};
+    name_list_put(missing, &numbers);
     if (shard_name_stray(name, no, &stray) && name_is_unfinished(str_c(&stray)))
         err_set(e, ERR_IO, "%s: shard %d of %d is missing; the download of %s is not finished: continue it", path, no,
                 name->n, last_part(str_c(&stray)));
     else if (stray.n)
         err_set(e, ERR_IO, "%s: shard %d of %d is missing, and \"%s\" lies there: rename that to \"%s\"", path, no,
                 name->n, last_part(str_c(&stray)), last_part(path));
-    else if (missing == 1)
+    else if (missing->n == 1)
         err_set(e, ERR_IO, "%s: shard %d of %d is missing; get it into the same folder", path, no, name->n);
     else
-        err_set(e, ERR_IO, "%s: shard %d of %d is missing, and so %s %d other%s; get them into the same folder", path,
-                no, name->n, missing == 2 ? "is" : "are", missing - 1, missing == 2 ? "" : "s");
+        err_set(e, ERR_IO, "%s: shards %s of %d are missing; get them into the same folder", path, str_c(&numbers),
+                name->n);
+    str_free(&numbers);
     str_free(&stray);
 }
 
@@ -82,16 +87,23 @@ static void tell_missing(const struct shard_name *name, int no, int missing, con
 static int check_siblings(const struct shard_name *name, struct err *e)
 {
     struct str path = {0}, first = {0};
-    int missing = 0, number = 0;
+    struct name_list missing = {0};
+    int number = 0;
     for (int i = 1; i <= name->n; i++) {
-        if (i == name->no || shard_name_sibling(name, i, &path) || missing++) continue;
+        char text[12];
+        if (i == name->no || shard_name_sibling(name, i, &path)) continue;
+        snprintf(text, sizeof text, "%d", i);
+        name_list_add(&missing, text);
+        if (missing.n > 1) continue;
         str_puts(&first, str_c(&path));
         number = i;
     }
-    if (missing) tell_missing(name, number, missing, str_c(&first), e);
+    const int rc = missing.n ? ERR_IO : 0;
+    if (rc) tell_missing(name, number, &missing, str_c(&first), e);
+    name_list_free(&missing);
     str_free(&path);
     str_free(&first);
-    return missing ? ERR_IO : 0;
+    return rc;
 }
 
 static int room_for(struct gguf_set *s, int n, struct err *e)
@@ -132,11 +144,7 @@ static int open_shards(struct gguf_set *s, struct gguf *given, const struct shar
 static uint64_t second_header(const struct gguf *g)
 {
     const uint8_t *data = gguf_data(g);
-    uint64_t at = gguf_data_start(g);
-    for (uint64_t i = 0; i < gguf_n_tensors(g); i++) {
-        const struct gguf_tensor *t = gguf_tensor_at(g, i);
-        if (t->offset + t->bytes > at) at = t->offset + t->bytes;
-    }
+    uint64_t at = gguf_data_end(g);
     for (const uint64_t end = at + PADDING; at < end && at + 8 <= gguf_size(g); at++)
         if (memcmp(data + at, "GGUF", 4) == 0 && data[at + 4] < 4 && !data[at + 5] && !data[at + 6] && !data[at + 7])
             return at;

@@ -1,6 +1,10 @@
 #include "gguf/piece_name.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include "gguf/gguf.h"
+#include "gguf/name_list.h"
 #include "gguf/shard_name.h"
 
 enum { MAX_DIGITS = 6, MAX_PIECES = 1000, NAMED = 6 };
@@ -47,13 +51,22 @@ static void put_piece(struct str *s, const struct piece *p, int from, int i)
     put_number(s, p, i);
 }
 
-static bool is_there(const struct piece *p, int i)
+/* False: it is not there, and a link to nothing is neither: it cannot be joined. */
+static bool piece_size(const struct piece *p, int i, uint64_t *bytes)
 {
     struct str path = {0};
+    struct stat st;
     put_piece(&path, p, 0, i);
-    const bool there = part_is_there(str_c(&path));
+    const bool there = stat(str_c(&path), &st) == 0;
+    *bytes = there ? (uint64_t)st.st_size : 0;
     str_free(&path);
     return there;
+}
+
+static bool is_there(const struct piece *p, int i)
+{
+    uint64_t bytes;
+    return piece_size(p, i, &bytes);
 }
 
 /* ---- what names are pieces */
@@ -176,49 +189,109 @@ static void put_whole(struct str *s, const struct piece *p)
     str_free(&whole);
 }
 
-/* ---- the sentence */
+/* ---- what is not there */
 
-/* How many of the pieces up to *last are missing, and the first of them. Pieces behind the last that is there are not
- * known of, unless the name counts them. */
-static int missing(const struct piece *p, int *last, int *which)
+/* Which of the pieces up to *last are missing. Pieces behind the last that is there are not known of, unless the name
+ * counts them. */
+static void find_missing(const struct piece *p, int *last, struct name_list *missing)
 {
-    int most = p->letters == 1 ? 26 : p->letters ? 26 * 26 : MAX_PIECES, n = 0;
+    const int most = p->letters == 1 ? 26 : p->letters ? 26 * 26 : MAX_PIECES;
+    struct str name = {0};
     *last = p->of ? p->first + p->of - 1 : p->no;
     for (int i = *last + 1; !p->of && i < most; i++)
         if (is_there(p, i)) *last = i;
     if (*last >= MAX_PIECES) *last = MAX_PIECES;
-    for (int i = *last; i >= p->first; i--)
-        if (!is_there(p, i)) n++, *which = i;
-    return n;
+    for (int i = p->first; i <= *last; i++) {
+        if (is_there(p, i)) continue;
+        str_clear(&name);
+        put_piece(&name, p, p->folder, i);
+        name_list_add(missing, str_c(&name));
+    }
+    str_free(&name);
 }
+
+/* Bytes of the whole file, as the records say that the first piece begins with; 0: they are not all in it, or it was
+ * packed before it was cut. */
+static uint64_t whole_bytes(const struct piece *p)
+{
+    struct str path = {0};
+    struct gguf *g;
+    put_piece(&path, p, 0, p->first);
+    const bool opens = gguf_open_headers(str_c(&path), &g, NULL) == 0;
+    const uint64_t end = opens ? gguf_data_end(g) : 0;
+    if (opens) gguf_close(g);
+    str_free(&path);
+    return end;
+}
+
+/* Pieces that are all there as far as names tell, and too short for the whole: one of them, or the number of them. */
+struct shortage {
+    uint64_t have, whole;
+    int cut; /* the first that is shorter than the first piece, or -1 */
+};
+
+static bool is_short(const struct piece *p, int last, struct shortage *s)
+{
+    uint64_t first = 0, bytes;
+    *s = (struct shortage){.whole = whole_bytes(p), .cut = -1};
+    for (int i = p->first; i <= last; i++) {
+        piece_size(p, i, &bytes);
+        s->have += bytes;
+        if (i == p->first) first = bytes;
+        if (bytes < first && s->cut < 0) s->cut = i;
+    }
+    return s->have < s->whole;
+}
+
+static void tell_short(struct str *what, const struct piece *p, int last, const struct shortage *s)
+{
+    str_printf(what, "the pieces here have %" PRIu64 " of %" PRIu64 " bytes", s->have, s->whole);
+    if (s->cut >= 0) {
+        str_puts(what, ", and ");
+        put_piece(what, p, p->folder, s->cut);
+        str_puts(what, " is shorter than the first: continue its download");
+    } else if (p->of) {
+        str_puts(what, ": get again what is smaller than where it was published");
+    } else {
+        str_puts(what, ": get ");
+        put_piece(what, p, p->folder, last + 1);
+        str_puts(what, " and what follows into the same folder");
+    }
+}
+
+/* ---- the sentence */
 
 bool piece_name_tell(const char *path, struct str *what)
 {
     struct piece p;
-    int last, which = 0;
+    struct shortage s = {0};
+    struct name_list missing = {0};
+    int last;
     if (!parse(&p, path)) return false;
-    const int n = missing(&p, &last, &which);
-    const bool alone = !n && last == p.first && !p.of;
+    find_missing(&p, &last, &missing);
+    const bool lacks = !missing.n && is_short(&p, last, &s), alone = !missing.n && last == p.first && !p.of;
+    const bool counted = p.of || !(missing.n || lacks || alone);
     str_printf(what, "is piece %d ", p.no - p.first + 1);
-    if (p.of || (!n && !alone)) str_printf(what, "of %d ", last - p.first + 1);
-    str_puts(what, "of a file that was cut");
-    if (alone) {
-        str_puts(what, "; no other piece is beside it: get the others, from ");
+    if (counted) str_printf(what, "of %d ", last - p.first + 1);
+    str_puts(what, "of a file that was cut; ");
+    if (lacks) {
+        tell_short(what, &p, last, &s);
+    } else if (alone) {
+        str_puts(what, "no other piece is beside it: get the others, from ");
         put_piece(what, &p, p.folder, p.no + 1);
-        str_puts(what, " on, into the same folder, and join all: cat");
-    } else if (n) {
-        str_puts(what, "; ");
-        put_piece(what, &p, p.folder, which);
-        if (n == 1)
-            str_puts(what, " is missing: get it into the same folder, and join all: cat");
-        else
-            str_printf(what, " is missing, and so %s %d other%s: get them into the same folder, and join all: cat",
-                       n == 2 ? "is" : "are", n - 1, n == 2 ? "" : "s");
-    } else {
-        str_printf(what, "; join them%s: cat", p.folder ? ", in their folder" : "");
+        str_puts(what, " on, into the same folder");
+    } else if (missing.n) {
+        name_list_put(&missing, what);
+        str_puts(what, missing.n == 1 ? " is missing: get it into the same folder"
+                                      : " are missing: get them into the same folder");
     }
-    put_pieces(what, &p, alone ? p.first + NAMED : last);
+    if (lacks || alone || missing.n)
+        str_puts(what, ", and join all: cat");
+    else
+        str_printf(what, "join them%s: cat", p.folder ? ", in their folder" : "");
+    put_pieces(what, &p, (lacks && s.cut < 0 && !p.of) || alone ? last + NAMED : last);
     str_puts(what, " > ");
     put_whole(what, &p);
+    name_list_free(&missing);
     return true;
 }

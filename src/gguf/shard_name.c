@@ -4,6 +4,7 @@
 #include <string.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 enum { MAX_DIGITS = 6 };
@@ -54,7 +55,7 @@ bool shard_name_parse(const char *path, struct shard_name *s)
 
 bool part_is_there(const char *path)
 {
-    return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
+    return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
 bool shard_name_sibling(const struct shard_name *s, int no, struct str *path)

@@ -29,7 +29,7 @@ bool name_is_unfinished(const char *path);
 
 /* The name behind folders. */
 const char *last_part(const char *path);
-/* What cannot be looked at is taken to be there: opening it tells why. */
+/* What cannot be looked at, and a link to nothing, is taken to be there: opening it tells why. */
 bool part_is_there(const char *path);
 
 #endif

@@ -171,10 +171,12 @@ static void test_raw_pieces(void **state)
         {".gguf.part2of3 .gguf.part1of3 .gguf.part3of3",
          "model.gguf.part2of3 is piece 2 of 3 " JOIN "model.gguf.part1of3 model.gguf.part2of3 model.gguf.part3of3 > "
          "model.gguf"},
-        {".gguf.part2of3", "is piece 2 of 3 of a file that was cut; model.gguf.part1of3 is missing, and so is 1 other: "
-                           "get them into the same folder, and join all: cat model.gguf.part1of3 "},
+        {".gguf.part2of3",
+         "is piece 2 of 3 of a file that was cut; model.gguf.part1of3 and model.gguf.part3of3 are missing: "
+         "get them into the same folder, and join all: cat model.gguf.part1of3 "},
         {".part2 .part1", "is piece 2 of 2 " JOIN "model.part1 model.part2 > model.gguf"},
-        {".part7 .part8 .part9 .part10 .part11", "model.part1 is missing, and so are 5 others: get them into the same "
+        {".part7 .part8 .part9 .part10 .part11", "model.part1, model.part2, model.part3, model.part4, model.part5 and "
+                                                 "model.part6 are missing: get them into the same "
                                                  "folder, and join all: cat model.part{1..11} > model.gguf"},
         {".gguf.part02of12", "cat model.gguf.part[0-9][0-9]of12 > model.gguf"},
         {".gguf.aa .gguf.ab .gguf.ac",
@@ -210,6 +212,69 @@ static void test_raw_pieces(void **state)
         write_text(path, "any bytes\1 of a model, 24 at least");
     }
     refused(path, "is piece 2 of 2 " JOIN "xaa xab > model.gguf");
+}
+
+/* Pieces of the model, bytes long but for the last, by their ends. */
+static void cut_pieces(const char *stem, const char *const *ends, int n, size_t bytes)
+{
+    char path[256];
+    FILE *from = fopen(base, "rb");
+    assert_non_null(from);
+    for (int i = 0; i < n; i++) {
+        snprintf(path, sizeof path, "%s.gguf%s", stem, ends[i]);
+        FILE *to = fopen(path, "wb");
+        assert_non_null(to);
+        for (size_t k = 0; k < bytes; k++) {
+            const int c = getc(from);
+            if (c != EOF) putc(c, to);
+        }
+        assert_int_equal(fclose(to), 0);
+    }
+    fclose(from);
+}
+
+/* The records in the first piece tell how long the whole is: too few pieces are not joined, nor is one that is cut. */
+static void test_short_pieces(void **state)
+{
+#define CUT "of a file that was cut; "
+    static const char *const letters[] = {".aa", ".ab", ".ac"}, *const parts[] = {".part1of3", ".part2of3",
+                                                                                  ".part3of3"};
+    char stem[TEMP_PATH + 16], first[256], other[256], says_so[400];
+    struct stat whole;
+    assert_int_equal(stat(base, &whole), 0);
+    const int all = (int)whole.st_size, piece = all / 3 + 1;
+    new_stem(stem);
+    cut_pieces(stem, letters, 3, (size_t)piece);
+    snprintf(first, sizeof first, "%s.gguf.aa", stem);
+    refused(first,
+            "is piece 1 of 3 " CUT "join them, in their folder: cat model.gguf.aa model.gguf.ab model.gguf.ac >");
+    snprintf(other, sizeof other, "%s.gguf.ac", stem);
+    unlink(other);
+    snprintf(says_so, sizeof says_so,
+             "is piece 1 " CUT "the pieces here have %d of %d bytes: get model.gguf.ac and what follows into the same "
+             "folder, and join all: cat model.gguf.[a-z][a-z] > model.gguf",
+             2 * piece, all);
+    refused(first, says_so);
+    assert_int_equal(symlink("nowhere", other), 0); /* is not there either */
+    refused(first, says_so);
+    snprintf(other, sizeof other, "%s.gguf.ab", stem);
+    assert_int_equal(truncate(other, piece - 100), 0);
+    snprintf(says_so, sizeof says_so,
+             "is piece 2 " CUT "the pieces here have %d of %d bytes, and model.gguf.ab is shorter than the first: "
+             "continue its download, and join all: cat model.gguf.aa model.gguf.ab > model.gguf",
+             2 * piece - 100, all);
+    refused(other, says_so);
+    unlink(other);
+    snprintf(says_so, sizeof says_so,
+             "is piece 1 " CUT "the pieces here have %d of %d bytes: get model.gguf.ab and what", piece, all);
+    refused(first, says_so);
+    cut_pieces(stem, parts, 3, (size_t)piece - 100);
+    snprintf(first, sizeof first, "%s.gguf.part3of3", stem);
+    snprintf(says_so, sizeof says_so,
+             "is piece 3 of 3 " CUT "the pieces here have %d of %d bytes: get again what is smaller than where it was "
+             "published, and join all: cat model.gguf.part1of3 ",
+             3 * (piece - 100), all);
+    refused(first, says_so);
 }
 
 /* ---- every way to cut */
@@ -407,16 +472,21 @@ static void test_duplicate(void **state)
 static void test_missing(void **state)
 {
     const struct split_form form = {.n = 5};
-    char stem[TEMP_PATH + 16], path[256], whole[300];
+    char stem[TEMP_PATH + 16], path[256], whole[300], link_says[400];
     new_stem(stem);
     cut(stem, &form);
     unlink(split_path(path, stem, &form, 2, 5));
     snprintf(whole, sizeof whole, "%s: shard 2 of 5 is missing", path);
     refused(split_path(path, stem, &form, 4, 5), whole);
     unlink(split_path(path, stem, &form, 3, 5));
-    refused(split_path(path, stem, &form, 1, 5), "shard 2 of 5 is missing, and so is 1 other");
-    assert_int_equal(symlink("nowhere", split_path(path, stem, &form, 2, 5)), 0);
-    refused(split_path(path, stem, &form, 1, 5), "shard 2 of 5 is missing, and so is 1 other");
+    refused(split_path(path, stem, &form, 1, 5), "shards 2 and 3 of 5 are missing; get them into the same folder");
+    unlink(split_path(path, stem, &form, 5, 5));
+    refused(split_path(path, stem, &form, 1, 5), "shards 2, 3 and 5 of 5 are missing");
+    for (int i = 2; i <= 5; i += 3)
+        assert_int_equal(link(split_path(path, stem, &form, 1, 5), split_path(whole, stem, &form, i, 5)), 0);
+    assert_int_equal(symlink("../../blobs/aa", split_path(whole, stem, &form, 3, 5)), 0);
+    snprintf(link_says, sizeof link_says, "%s is a link to ../../blobs/aa, which is not there: its download", whole);
+    refused(path, link_says);
 }
 
 static void test_same_file(void **state)
@@ -614,12 +684,12 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_part),         cmocka_unit_test(test_names),         cmocka_unit_test(test_raw_pieces),
-        cmocka_unit_test(test_every_cut),    cmocka_unit_test(test_thousands),     cmocka_unit_test(test_metadata),
-        cmocka_unit_test(test_wrong_shards), cmocka_unit_test(test_two_rungs),     cmocka_unit_test(test_duplicate),
-        cmocka_unit_test(test_missing),      cmocka_unit_test(test_same_file),     cmocka_unit_test(test_other_name),
-        cmocka_unit_test(test_changed_name), cmocka_unit_test(test_joined_shards), cmocka_unit_test(test_broken_shard),
-        cmocka_unit_test(test_pair),         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_part),         cmocka_unit_test(test_names),        cmocka_unit_test(test_raw_pieces),
+        cmocka_unit_test(test_short_pieces), cmocka_unit_test(test_every_cut),    cmocka_unit_test(test_thousands),
+        cmocka_unit_test(test_metadata),     cmocka_unit_test(test_wrong_shards), cmocka_unit_test(test_two_rungs),
+        cmocka_unit_test(test_duplicate),    cmocka_unit_test(test_missing),      cmocka_unit_test(test_same_file),
+        cmocka_unit_test(test_other_name),   cmocka_unit_test(test_changed_name), cmocka_unit_test(test_joined_shards),
+        cmocka_unit_test(test_broken_shard), cmocka_unit_test(test_pair),         cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
