@@ -8,15 +8,24 @@
 
 enum { MOST_NOTED = 20 };
 
+/* Tensors with the same fault: told once, with the first of them and what is wrong there. */
+struct several {
+    int n;
+    const struct source *first;
+    int64_t what;
+};
+
 struct problems {
     struct canonical *c; /* whose notes get them too, or NULL: those of a draft refuse nothing */
     struct str text;
     int n;
-    int n_unsound;                /* tensors with NaN or Inf that are only warned about */
-    bool presence;                /* nothing but missing tensors is looked for */
-    int n_gaps, gap[2];           /* tensors of one row that are missing: first and last block */
-    int n_foreign;                /* tensors of a type that is not ggml's, */
-    const struct source *foreign; /* and the first of them */
+    int n_unsound;          /* tensors with NaN or Inf that are only warned about */
+    bool presence;          /* nothing but missing tensors is looked for */
+    int n_gaps, gap[2];     /* tensors of one row that are missing: first and last block */
+    struct several foreign; /* of a type that is not ggml's */
+    struct several uneven;  /* of as many experts, where the block's router has another number */
+    struct several zeros;   /* of zeros only */
+    struct several spoilt;  /* NaN or Inf in that row, and every token goes through it */
 };
 
 /* Of the problem that comes next. */
@@ -37,6 +46,20 @@ __attribute__((format(printf, 2, 3))) static void problem(struct problems *p, co
     str_free(&text);
 }
 
+static void add(struct several *k, const struct source *s, int64_t what)
+{
+    if (k->n++ == 0) k->first = s, k->what = what;
+}
+
+/* ", and so are 3 more tensors", or "". */
+static const char *others(char text[80], const struct several *k, const char *one, const char *more)
+{
+    const int n = k->n - 1;
+    text[0] = 0;
+    if (n > 0) snprintf(text, 80, ", and so %s %d more tensor%s", n > 1 ? more : one, n, n > 1 ? "s" : "");
+    return text;
+}
+
 static int problems_end(struct problems *p, struct err *e)
 {
     int rc = 0;
@@ -49,23 +72,17 @@ static int problems_end(struct problems *p, struct err *e)
 
 /* ---- types */
 
-static void foreign(struct problems *p, const struct source *s)
-{
-    if (p->n_foreign++ == 0) p->foreign = s;
-}
-
 /* One problem of all of them; the census of types has the others' numbers. */
 static void tell_foreign(const struct canonical *c, struct problems *p)
 {
     char fork[FORK_TEXT], more[80] = "";
-    const int others = p->n_foreign - 1;
-    if (others < 0) return;
-    dialect_fork(c, p->foreign, fork);
-    if (others > 0)
-        snprintf(more, sizeof more, ", and %d more tensor%s such a type", others, others > 1 ? "s have" : " has");
+    const int n = p->foreign.n - 1;
+    if (n < 0) return;
+    dialect_fork(c, p->foreign.first, fork);
+    if (n > 0) snprintf(more, sizeof more, ", and %d more tensor%s such a type", n, n > 1 ? "s have" : " has");
     advise(p, ADVICE_TYPES);
-    problem(p, "%s has %s%s", p->foreign->name, fork, more);
-    p->n_foreign = 0;
+    problem(p, "%s has %s%s", p->foreign.first->name, fork, more);
+    p->foreign.n = 0;
 }
 
 static bool type_is_usable(const struct source *s, const struct tensor_row *row, struct problems *p)
@@ -73,7 +90,7 @@ static bool type_is_usable(const struct source *s, const struct tensor_row *row,
     const uint32_t type = s->t->type;
     const struct quant_type *q = quant_type(type);
     if (!q)
-        foreign(p, s);
+        add(&p->foreign, s, 0);
     else if ((row->flags & TENSOR_IDS) && type != QT_I32 && type != QT_I64)
         problem(p, "%s has type %s; expert ids are I32 or I64", s->name, q->name);
     else if (!(row->flags & TENSOR_IDS) && (!q->decode || (type == QT_I32 && !(row->flags & TENSOR_TABLE))))
@@ -159,8 +176,7 @@ static void check_values(struct canonical *c, const struct source *s, const stru
                          struct problems *p)
 {
     if (dialect_is_void(c, s)) {
-        advise(p, ADVICE_SAID);
-        problem(p, "%s is zeros only: the download was not finished; continue it or get it again", s->name);
+        add(&p->zeros, s, 0);
         return;
     }
     int64_t r = all ? dialect_scan_values(s) : s->part > 0 ? -1 : dialect_scan(c, s);
@@ -171,9 +187,22 @@ static void check_values(struct canonical *c, const struct source *s, const stru
             dialect_warn(c, "W8", "%s holds NaN or Inf in row %lld: " CANONICAL_DAMAGE CANONICAL_DAMAGE_REMEDY, s->name,
                          (long long)r);
     } else {
+        add(&p->spoilt, s, r);
+    }
+}
+
+static void tell_damage(struct problems *p)
+{
+    char more[80];
+    if (p->zeros.n) {
         advise(p, ADVICE_SAID);
-        problem(p, "%s holds NaN or Inf in row %lld: " CANONICAL_VITAL_DAMAGE CANONICAL_DAMAGE_REMEDY, s->name,
-                (long long)r);
+        problem(p, "%s is zeros only%s: the download was not finished; continue it or get it again",
+                p->zeros.first->name, others(more, &p->zeros, "is", "are"));
+    }
+    if (p->spoilt.n) {
+        advise(p, ADVICE_SAID);
+        problem(p, "%s holds NaN or Inf in row %lld%s: " CANONICAL_VITAL_DAMAGE CANONICAL_DAMAGE_REMEDY,
+                p->spoilt.first->name, (long long)p->spoilt.what, others(more, &p->spoilt, "does", "do"));
     }
 }
 
@@ -308,8 +337,37 @@ static void tell_missing(const struct tensor_row *row, struct problems *p)
     str_free(&also);
 }
 
+/* Experts were cut away here or in the router, and not in both: nothing else is wrong with the shape. */
+static bool is_uneven(const struct canonical *c, const struct source *s, const int64_t want[4])
+{
+    const struct tensor_row *row = &c->family->tensors[s->row];
+    const int at = dialect_shape_experts(c, row);
+    int64_t other[4];
+    if (at < 0) return false;
+    memcpy(other, want, sizeof other);
+    other[at] = (int64_t)s->t->ne[at];
+    return dialect_shape_fits(c, s, other, row->flags);
+}
+
+static void tell_uneven(const struct canonical *c, struct problems *p)
+{
+    const struct source *s = p->uneven.first;
+    char more[80];
+    if (!p->uneven.n) return;
+    const struct tensor_row *row = &c->family->tensors[s->row];
+    advise(p, ADVICE_CONVERSION);
+    problem(p, "blk.%d has %lld experts in %s and %lld in its router%s: pruned only in part", s->layer,
+            (long long)s->t->ne[dialect_shape_experts(c, row)], row->stem, (long long)p->uneven.what,
+            others(more, &p->uneven, "differs", "differ"));
+    p->uneven.n = 0;
+}
+
 static void misshapen(const struct canonical *c, const struct source *s, const int64_t want[4], struct problems *p)
 {
+    if (is_uneven(c, s, want)) {
+        add(&p->uneven, s, want[dialect_shape_experts(c, &c->family->tensors[s->row])]);
+        return;
+    }
     char have_text[96], want_text[96];
     int64_t have[4], before, all;
     dialect_shape_parts(c, s, want, &before, &all);
@@ -390,6 +448,7 @@ static void check_data(struct canonical *c, struct problems *p)
         else if (s->bound && !c->scanned)
             check_values(c, s, row, is_small(row) && !c->look, p);
     }
+    tell_damage(p);
     struct err e = {0};
     if (!c->family->look || !c->family->look(c, &e)) return;
     advise(p, ADVICE_CONVERSION);
@@ -405,6 +464,7 @@ static void bind_draft(struct canonical *c)
             if (c->family->tensors[i].scope == SCOPE_BLOCK) bind_one(c, &c->family->tensors[i], l, false, &p);
         tell_missing(&c->family->tensors[i], &p);
     }
+    tell_uneven(c, &p);
     tell_foreign(c, &p);
     if (p.n > 0) {
         dialect_warn(c, "W12", "draft ignored: %s%s", str_c(&p.text), p.n > 3 ? "; and more" : "");
@@ -423,6 +483,7 @@ static void bind_trunk(struct canonical *c, struct problems *p)
         for (int l = 0; l < (block ? c->n_layers : 1); l++) bind_one(c, row, block ? l : -1, optional, p);
         tell_missing(row, p);
     }
+    tell_uneven(c, p);
     tell_foreign(c, p);
 }
 

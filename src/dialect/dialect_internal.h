@@ -137,6 +137,8 @@ const struct gguf_kv *dialect_key(const struct canonical *c, const char *name);
 
 /* dialect_shape.c: expected shape of a row at a layer; how a tensor's shape compares with it. */
 int dialect_shape(const struct canonical *c, const struct tensor_row *row, int layer, int64_t ne[4]);
+/* Which dimension of a row's shape is the number of the block's experts; -1: none. */
+int dialect_shape_experts(const struct canonical *c, const struct tensor_row *row);
 bool dialect_shape_fits(const struct canonical *c, const struct source *s, const int64_t want[4], int flags);
 /* Rows of a split tensor in front of the source's part, and in all; of a whole one 0 and want[1]. */
 void dialect_shape_parts(const struct canonical *c, const struct source *s, const int64_t want[4], int64_t *before,

@@ -210,7 +210,8 @@ static int check_whole(struct canonical *c, const struct draft *d, struct err *e
     dialect_advise(c, ADVICE_SAID);
     return err_set(e, ERR_MODEL,
                    "blk.%.0f to blk.%.0f are missing: the model has %.0f blocks (%.*s), and this is a part of it; get "
-                   "the file with the others, too, and " DIALECT_GIVE_BOTH,
+                   "the file with the others, too, and " DIALECT_GIVE_BOTH
+                   "; or, if there is no such file, the key is wrong: get another publisher's",
                    shown, said - 1, said, (int)d->kv->key.n, d->kv->key.p);
 }
 
@@ -339,6 +340,15 @@ static void note_published(struct canonical *c)
             c->published = &c->family->published[i];
 }
 
+/* Not a limit of ours: values that contradict each other, of a file or of one that is to be written. */
+static int refuse_used(struct canonical *c, const struct value *K, double used, double most, struct err *e)
+{
+    if (!K->kv) return err_set(e, ERR_MODEL, "%s = %.0f, but the model has %.0f experts", c->family->used, used, most);
+    dialect_advise(c, ADVICE_CONVERSION);
+    return err_set(e, ERR_MODEL, "%.*s = %.0f, but the model has %.0f experts: the key is wrong", (int)K->kv->key.n,
+                   K->kv->key.p, used, most);
+}
+
 /* Expert counts may differ by block; where a block has fewer than are used, it uses all (spec 6.4). */
 static int fit_used_experts(struct canonical *c, struct err *e)
 {
@@ -346,7 +356,7 @@ static int fit_used_experts(struct canonical *c, struct err *e)
     const double most = largest(E->v, E->n);
     int fewer = 0, cut = 0;
     for (int l = 0; l < E->n; l++) {
-        if (K->v[l] > most) return dialect_refuse_value(c, e, c->family->used, (int64_t)K->v[l], "1 to %d", (int)most);
+        if (K->v[l] > most) return refuse_used(c, K, K->v[l], most, e);
         fewer += E->v[l] < most;
         cut += K->v[l] > E->v[l];
         if (K->v[l] > E->v[l]) K->v[l] = E->v[l];

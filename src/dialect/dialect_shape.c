@@ -42,6 +42,19 @@ int dialect_shape(const struct canonical *c, const struct tensor_row *row, int l
     return n;
 }
 
+int dialect_shape_experts(const struct canonical *c, const struct tensor_row *row)
+{
+    const char *last = strrchr(row->shape, ' ');
+    int at = 0;
+    last = last ? last + 1 : row->shape;
+    for (const char *p = row->shape; p < last; p++) at += *p == ' ';
+    for (int i = 0; i < c->family->n_dims; i++) {
+        const struct tensor_dim *d = &c->family->dims[i];
+        if (d->key && strcmp(d->key, c->family->experts) == 0 && strcmp(d->name, last) == 0) return at;
+    }
+    return -1;
+}
+
 static int dims_of(const int64_t ne[4])
 {
     int n = 4;

@@ -294,6 +294,10 @@ static const struct broken {
      {{T_POKE, "blk.0.ffn_gate_tid2eid.weight", 77, .at = 400, .n = 4}},
      "FOLDER/file.gguf: blk.0.ffn_gate_tid2eid.weight: hash routing names expert 77 of 8: experts were cut away "
      "(pruned) and this table still sends words to them" FAULTY V4_FORMS},
+    {"more experts used than there are",
+     {{KEY_NUM, "deepseek4.expert_used_count", 16, .type = GGUF_U32}},
+     "FOLDER/file.gguf: deepseek4.expert_used_count = 16, but the model has 8 experts: the key is wrong" FAULTY
+         V4_FORMS},
     {"tokens that the model does not know",
      {{KEY_TEXTS, "tokenizer.ggml.tokens", 1, 293, .text = "t"}, {KEY_DROP, "tokenizer.ggml.token_type"}},
      "FOLDER/file.gguf: the tokenizer has 293 tokens but the model knows 288: tokens were added to it and not to the "
@@ -301,7 +305,9 @@ static const struct broken {
     {"half of the blocks",
      {{KEY_NUM, "deepseek4.block_count", 8, .type = GGUF_U32}, {T_DROP, "output"}},
      "FOLDER/file.gguf: blk.4 to blk.7 are missing: the model has 8 blocks (deepseek4.block_count), and this is a part "
-     "of it; get the file with the others, too, and " BOTH},
+     "of it; get the file with the others, too, and " BOTH
+     "; or, if there is no such file, the key is wrong: get another "
+     "publisher's"},
     {"the other half of the blocks",
      {{T_DROP, "blk.0."}, {T_DROP, "blk.1."}, {T_DROP, "token_embd"}},
      "FOLDER/file.gguf has no blk.0: its blocks are 2 to 3, which is a part of a model; get the file with those "
@@ -466,6 +472,30 @@ static void in_short(void **state)
     str_free(&said);
 }
 
+/* Many tensors with one fault are one problem: text, JSON and a start say the same sentence. */
+static void pruned_in_part(void **state)
+{
+    static const struct forge_edit edits[] = {{T_DIM, "blk.2.ffn_gate_exps.weight", 6, .at = 2},
+                                              {T_DIM, "blk.2.ffn_up_exps.weight", 6, .at = 2},
+                                              {T_DIM, "blk.2.ffn_down_exps.weight", 6, .at = 2},
+                                              {T_DIM, "blk.3.ffn_gate_exps.weight", 6, .at = 2}};
+    static const char sentence[] = "blk.2 has 6 experts in ffn_gate_exps and 8 in its router, and so differ 3 more "
+                                   "tensors: pruned only in part" FAULTY V4_FORMS;
+    struct str said = {0}, line = {0};
+    forge_write(base, file, edits, COUNT(edits));
+    str_printf(&line, "will not run: FOLDER/file.gguf: %s", sentence);
+    check_ends(CHECK, file, 1, str_c(&line), &said);
+    assert_null(strstr(str_c(&said), "\nproblem"));
+    json_t *j = checked(file, 1);
+    assert_non_null(strstr(json_string_value(json_object_get(j, "why_not")), sentence));
+    json_decref(j);
+    str_clear(&line);
+    str_printf(&line, "ds4: FOLDER/file.gguf: %s", sentence);
+    check_ends(DS4 "-p hi -m ", file, 1, str_c(&line), &said);
+    str_free(&line);
+    str_free(&said);
+}
+
 /* Files of the other family, of which a check needs to look at values. */
 static void of_qwen(void **state)
 {
@@ -558,11 +588,11 @@ static void wrong_use(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_file),    cmocka_unit_test(other_form),   cmocka_unit_test(any_shard),
-        cmocka_unit_test(as_json),      cmocka_unit_test(precision),    cmocka_unit_test(oddities),
-        cmocka_unit_test(broken_files), cmocka_unit_test(all_problems), cmocka_unit_test(not_models),
-        cmocka_unit_test(in_short),     cmocka_unit_test(of_qwen),      cmocka_unit_test(unfinished),
-        cmocka_unit_test(too_large),    cmocka_unit_test(wrong_use),
+        cmocka_unit_test(good_file),    cmocka_unit_test(other_form),     cmocka_unit_test(any_shard),
+        cmocka_unit_test(as_json),      cmocka_unit_test(precision),      cmocka_unit_test(oddities),
+        cmocka_unit_test(broken_files), cmocka_unit_test(all_problems),   cmocka_unit_test(not_models),
+        cmocka_unit_test(in_short),     cmocka_unit_test(pruned_in_part), cmocka_unit_test(of_qwen),
+        cmocka_unit_test(unfinished),   cmocka_unit_test(too_large),      cmocka_unit_test(wrong_use),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -264,7 +264,7 @@ static void refusals(void **state)
         {"--set ple.layers=4", 1, "ple.layers = 4 is not supported (only a recurrent block)"},
         {"--set ple.layers=0,2", 1, "ple.layers = 2 is not supported (only one layer)"},
         {"--set nextn_predict_layers=2", 1, "nextn_predict_layers = 2 is not supported (only 0 or 1)"},
-        {"--set expert_used_count=9", 1, "expert_used_count = 9 is not supported (only 1 to 8)"},
+        {"--set expert_used_count=9", 1, "expert_used_count = 9, but the model has 8 experts"},
         {"--set ssm.inner_size=100", 1, "ssm.inner_size = 100 is not supported"},
         {"--set ssm.time_step_rank=5", 1, "ssm.group_count = 2 is not supported (only a divisor of ssm.time_step_rank"},
         {"--set hyper_connection.count=1", 1, "hyper_connection.count = 1 is not supported (only 2 to 64)"},

@@ -403,7 +403,8 @@ static const struct {
     {{EDIT_NO_TENSORS, "blk.", 0}, "has no whole block of a model"},
     {{EDIT_U32, V4 "block_count", 9},
      "blk.4 to blk.8 are missing: the model has 9 blocks (" V4 "block_count), and this is a part of it; get the file "
-     "with the others, too, and give both: -m FIRST -m SECOND"},
+     "with the others, too, and give both: -m FIRST -m SECOND (to check them: --check-file FIRST --check-file SECOND); "
+     "or, if there is no such file, the key is wrong: get another publisher's"},
     {{EDIT_NO_TENSORS, "blk.1.attn_q_b.", 0},
      "blk.1.attn_q_b.weight is missing; get another file of DeepSeek V4, in llama.cpp's form"},
     {{EDIT_NE, "blk.1.attn_q_b.weight", 64, .index = 1}, "blk.1.attn_q_b.weight is [32, 64], expected [32, 320]"},
@@ -434,7 +435,8 @@ static const struct {
      V4 "attention.layer_norm_rms_epsilon = -1 is not supported"},
     {{EDIT_F32, V4 "embedding_length", .real = 64}, V4 "embedding_length"},
     {{EDIT_TEXT, V4 "rope.freq_base", .text = "10000"}, V4 "rope.freq_base"},
-    {{EDIT_U32, V4 "expert_used_count", 9}, V4 "expert_used_count = 9 is not supported (only 1 to 8)"},
+    {{EDIT_U32, V4 "expert_used_count", 9},
+     V4 "expert_used_count = 9, but the model has 8 experts: the key is wrong; that is a fault of its conversion"},
     {{EDIT_U32, V4 "rope.dimension_count", 15}, V4 "rope.dimension_count = 15 is not supported (only an even number"},
     {{EDIT_U32, V4 "rope.dimension_count", 82}, "up to the head width 80"},
     {{EDIT_U32, V4 "rope.dimension_count", 48}, "up to the indexer's width 32"},
@@ -460,6 +462,24 @@ static void test_refusals(void **state)
         edited(&refusals[i].edit, 1);
         refused("edited.gguf", NULL, refusals[i].says);
     }
+}
+
+/* Of several tensors with one fault the first is named, and what to do is said once. */
+static void test_damage_of_several(void **state)
+{
+    static const struct form_edit zeros[] = {{EDIT_ZERO, "blk.1.ffn_down_exps.weight"},
+                                             {EDIT_ZERO, "blk.2.ffn_down_exps.weight"},
+                                             {EDIT_ZERO, "blk.3.ffn_down_exps.weight"}},
+                                  spoilt[] = {{EDIT_POKE, "blk.1.attn_q_a.weight", 0x7c00},
+                                              {EDIT_POKE, "blk.2.attn_q_a.weight", 0x7c00}};
+    edited(zeros, 3);
+    refused(
+        "edited.gguf", NULL,
+        ".gguf: blk.1.ffn_down_exps.weight is zeros only, and so are 2 more tensors: the download was not finished; "
+        "continue it or get it again");
+    edited(spoilt, 2);
+    refused("edited.gguf", NULL,
+            ".gguf: blk.1.attn_q_a.weight holds NaN or Inf in row 0, and so does 1 more tensor: the file is damaged");
 }
 
 /* Rows wider than an int can count. */
@@ -672,7 +692,7 @@ static void test_check(void **state)
         {"attention.compress_ratios", bad_ratio, 4,
          "attention.compress_ratios[2] = 64 is not supported (only 0, 4, 128)"},
         {"attention.head_count", &zero, 1, "attention.head_count = 0 is not supported (only 1 to 65536)"},
-        {"expert_used_count", &n, 1, "expert_used_count = 9 is not supported (only 1 to 8)"},
+        {"expert_used_count", &n, 1, "expert_used_count = 9, but the model has 8 experts"},
         {"rope.dimension_count", &odd, 1, "rope.dimension_count = 15 is not supported (only an even number"},
         {"rope.dimension_count", &eight, 1, "attention.key_length = 80 is not supported (only 8 plus a multiple of 64"},
     };
@@ -756,7 +776,13 @@ static void test_pruned_experts(void **state)
     canonical_close(c);
     reports("pruned.gguf", says, COUNT(says));
     assert_int_equal(dialect_form_edit(at("many.gguf"), at("pruned.gguf"), prune, 4, &e), 0);
-    refused("pruned.gguf", NULL, "blk.1.ffn_down_exps.weight is [64, 64, 8], expected [64, 64, 4]");
+    refused("pruned.gguf", NULL,
+            "blk.1 has 8 experts in ffn_down_exps and 4 in its router: pruned only in part; that is a fault of its "
+            "conversion, and downloading it again does not help: get another file of DeepSeek V4");
+    assert_int_equal(dialect_form_edit(at("many.gguf"), at("pruned.gguf"), prune, 1, &e), 0);
+    refused(
+        "pruned.gguf", NULL,
+        "blk.1 has 8 experts in exp_probs_b and 4 in its router, and so differ 3 more tensors: pruned only in part");
 }
 
 /* A file with Flash's width and length, everything else minimal: constants of the release may stand in (spec 1.6). */
@@ -882,6 +908,7 @@ int main(void)
         cmocka_unit_test(test_hash_tables),
         cmocka_unit_test(test_need),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_damage_of_several),
         cmocka_unit_test(test_widths),
         cmocka_unit_test(test_kv_sim_off),
         cmocka_unit_test(test_files),

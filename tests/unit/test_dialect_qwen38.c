@@ -341,7 +341,8 @@ static void parts(void **state)
                  {{KEY_NUM, "qwen4exp.block_count", 48, .type = GGUF_U32},
                   "blk.4 to blk.47 are missing: the model has 48 blocks (qwen4exp.block_count), and this is a part of "
                   "it; get the file with the others, too, and give both: -m FIRST -m SECOND (to check them: "
-                  "--check-file FIRST --check-file SECOND)"}};
+                  "--check-file FIRST --check-file SECOND); or, if there is no such file, the key is wrong: get "
+                  "another publisher's"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err e = {0};
         struct canonical *c;
