@@ -20,11 +20,22 @@ static void set_name(struct canonical *c)
     text_defuse(c->name, (size_t)s.n);
 }
 
+/* Who names a file behind the model wants it used. */
+static bool is_unused_draft(struct canonical *c, int f)
+{
+    return !c->family->binds_draft && gguf_set_is_draft(c->set, f);
+}
+
 /* Tensors that the model has no use for: of draft blocks, and of names that nobody knows. */
 static void note_ignored(struct canonical *c)
 {
     int draft = 0, other = 0;
     for (int f = 0; f < c->n_files; f++) {
+        if (is_unused_draft(c, f)) {
+            dialect_warn(c, "", "%s is a draft of %s, which this version does not use: leave it out",
+                         gguf_path(c->files[f]), c->family->name);
+            continue;
+        }
         for (uint64_t i = 0; i < gguf_n_tensors(c->files[f]); i++) {
             struct gguf_str rest;
             draft += dialect_block(&gguf_tensor_at(c->files[f], i)->name, &rest) >= canonical_n_blocks(c);

@@ -1,60 +1,19 @@
 /* Files that are no language model by themselves: parts of one, or things beside one (spec dialects 2.2, 11, 13.3 R2,
  * R13). What each is, and what to do instead, is all that is known of them here. */
 #include "dialect/dialect_internal.h"
-#include <string.h>
-
-#define MODEL_ALONE "run the model itself, which gives the same answers without it"
+#include "gguf/side_file.h"
 
 #define GIVE_BEHIND                                                                                                    \
     "give it behind the model itself: -m MODEL -m THIS (to check them: --check-file MODEL --check-file THIS)"
 
-static const struct side_file {
-    const char *key, *value, *what;
-} side_files[] = {
-    {"general.type", "imatrix", "an importance matrix, which is for making models; a language model is needed"},
-    {"general.type", "adapter", "an adapter, which this version does not use; a language model is needed"},
-    {"general.type", "mmproj",
-     "a vision encoder, and this version reads text only; give the language model that it belongs to"},
-    {"general.architecture", "clip",
-     "a vision encoder, and this version reads text only; give the language model that it belongs to"},
-    {"general.architecture", "dspark", "a DSpark draft, which this version does not use; " MODEL_ALONE},
-    {"general.architecture", "deepseek4-dspark",
-     "a DSpark draft of DeepSeek V4, which this version does not use; " MODEL_ALONE},
-    {"general.architecture", "deepseek41-dspark",
-     "a DSpark draft of DeepSeek V4.1, which this version does not use; " MODEL_ALONE},
-    {"general.architecture", "deepseek4-mtp",
-     "an MTP draft of DeepSeek V4, which this version does not use; " MODEL_ALONE},
-    {"general.architecture", "deepseek4_mtp_support",
-     "an MTP draft of DeepSeek V4, which this version does not use; " MODEL_ALONE},
-};
-
-static int refuse(const struct canonical *c, const char *what, struct err *e)
-{
-    return err_set(e, ERR_MODEL, "%s is %s", gguf_path(c->files[0]), what);
-}
-
-/* Drafts of one architecture, of two kinds. */
-static int refuse_dflash(const struct canonical *c, struct err *e)
-{
-    const bool dspark = gguf_set_kv_find(c->set, "dflash.hyper_connection.count") != NULL;
-    return refuse(c,
-                  dspark ? "a DSpark draft, which this version does not use; " MODEL_ALONE
-                         : "a DFlash draft, which this version does not use; " MODEL_ALONE,
-                  e);
-}
-
 int dialect_refuse_side_file(const struct canonical *c, struct err *e)
 {
-    for (size_t i = 0; i < sizeof side_files / sizeof *side_files; i++)
-        if (dialect_text_is(gguf_set_kv_find(c->set, side_files[i].key), side_files[i].value))
-            return refuse(c, side_files[i].what, e);
-    const size_t n = strlen(c->arch);
-    if (strcmp(c->arch, "dflash") == 0) return refuse_dflash(c, e);
-    if (n > 7 && strcmp(c->arch + n - 7, "-vision") == 0)
-        return refuse(
-            c, "a vision encoder, and this version reads text only; give the language model that it belongs to", e);
+    struct side_file side;
+    if (side_file_tell(c->files[0], &side))
+        return err_set(e, ERR_MODEL, "%s is %s; %s", gguf_path(c->files[0]), side.what, side.instead);
     if (gguf_set_n_tensors(c->set) == 0 && gguf_set_kv_find(c->set, "tokenizer.ggml.tokens"))
-        return refuse(c, "a vocabulary without a model; a language model is needed", e);
+        return err_set(e, ERR_MODEL, "%s is a vocabulary without a model; a language model is needed",
+                       gguf_path(c->files[0]));
     return 0;
 }
 
@@ -63,7 +22,7 @@ int dialect_refuse_draft(const struct canonical *c, struct err *e)
     if (c->family->binds_draft)
         return err_set(e, ERR_MODEL, "%s is the draft block of a %s model; " GIVE_BEHIND, gguf_path(c->files[0]),
                        c->family->name);
-    return err_set(e, ERR_MODEL, "%s is an MTP draft of %s, which this version does not use; " MODEL_ALONE,
+    return err_set(e, ERR_MODEL, "%s is an MTP draft of %s, which this version does not use; " SIDE_MODEL_ALONE,
                    gguf_path(c->files[0]), c->family->name);
 }
 

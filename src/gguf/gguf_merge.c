@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "gguf/gguf_internal.h"
 #include "gguf/gguf_set_internal.h"
+#include "gguf/side_file.h"
 
 enum { FILE_SHIFT = 40, NAMED_KEYS = 3 };
 
@@ -53,7 +54,7 @@ static bool same_value(const struct gguf_kv *a, const struct gguf_kv *b)
 
 /* ---- drafts: they have copies of what the model has, and count blocks differently */
 
-bool gguf_is_draft(const struct gguf *g)
+static bool is_draft(const struct gguf *g)
 {
     bool nextn = false;
     for (uint64_t i = 0; i < gguf_n_tensors(g); i++) {
@@ -125,9 +126,13 @@ static int merge_tensor(struct gguf_set *s, int f, uint64_t i, struct err *e)
     s->n_tensors++;
     if (put) return 0;
     strmap_get(s->names, t->name.p, (size_t)t->name.n, &first);
-    return err_set(e, ERR_MODEL, "tensor %.*s is in two %s: %s and %s", (int)(t->name.n < 200 ? t->name.n : 200),
-                   t->name.p, f < s->n_shards ? "shards" : "files", gguf_path(s->file[first >> FILE_SHIFT]),
-                   gguf_path(s->file[f]));
+    const bool shard = f < s->n_shards;
+    return err_set(e, ERR_MODEL, "tensor %.*s is in two %s: %s and %s: %s", (int)(t->name.n < 200 ? t->name.n : 200),
+                   t->name.p, shard ? "shards" : "files", gguf_path(s->file[first >> FILE_SHIFT]),
+                   gguf_path(s->file[f]),
+                   shard ? "one is of another download; get both again from one folder"
+                         : "one is of another download, or each is a whole model; give one of them, or get both again "
+                           "from one folder");
 }
 
 int gguf_set_merge(struct gguf_set *s, struct err *e)
@@ -136,7 +141,7 @@ int gguf_set_merge(struct gguf_set *s, struct err *e)
     s->names = strmap_new(0);
     s->draft = mem_try((size_t)s->n * sizeof *s->draft);
     if (!s->keys || !s->names || !s->draft) return no_memory(s, e);
-    for (int f = gguf_set_rest(s); f < s->n; f++) s->draft[f] = gguf_is_draft(s->file[f]);
+    for (int f = gguf_set_rest(s); f < s->n; f++) s->draft[f] = is_draft(s->file[f]);
     int rc = merge_keys(s, e);
     for (int f = 0; f < s->n && rc == 0; f++)
         for (uint64_t i = 0; i < gguf_n_tensors(s->file[f]) && rc == 0; i++) rc = merge_tensor(s, f, i, e);
@@ -163,14 +168,24 @@ static bool counts_blocks(const struct gguf_kv *kv, const char *prefix)
 /* Shapes are integers under the architecture's name. */
 static int check_shapes(const struct gguf *a, const struct gguf *b, const char *prefix, struct err *e)
 {
-    const bool draft = gguf_is_draft(b);
+    const bool draft = is_draft(b);
     for (uint64_t i = 0; i < gguf_n_kv(a); i++) {
         const struct gguf_kv *x = gguf_kv_at(a, i), *y = gguf_kv_find_str(b, &x->key);
         if (!key_begins(x, prefix) || !is_integer(x) || (draft && counts_blocks(x, prefix))) continue;
         if (y && !same_value(x, y))
-            return err_set(e, ERR_MODEL, "%s and %s are not of one model: key %.*s differs", gguf_path(a), gguf_path(b),
-                           (int)(x->key.n < 200 ? x->key.n : 200), x->key.p);
+            return err_set(e, ERR_MODEL, "%s and %s are not of one model: key %.*s differs; give the files of one",
+                           gguf_path(a), gguf_path(b), (int)(x->key.n < 200 ? x->key.n : 200), x->key.p);
     }
+    return 0;
+}
+
+/* What lies beside the model in its folder, and was taken for a part of it. */
+static int refuse_side_files(const struct gguf_set *s, struct err *e)
+{
+    struct side_file side;
+    for (int f = 0; s->n > gguf_set_rest(s) && f < s->n; f++)
+        if (side_file_tell(s->file[f], &side))
+            return err_set(e, ERR_MODEL, "%s is %s: leave it out", gguf_path(s->file[f]), side.what);
     return 0;
 }
 
@@ -180,14 +195,14 @@ int gguf_set_check_list(const struct gguf_set *s, struct err *e)
     const struct gguf_kv *arch = gguf_kv_find(s->file[0], key), *other;
     struct gguf_str name, also;
     char prefix[100];
-    int rc = 0;
+    int rc = refuse_side_files(s, e);
     for (int f = gguf_set_rest(s); f < s->n && rc == 0; f++) {
         other = gguf_kv_find(s->file[f], key);
         const bool both = arch && other && gguf_string(arch, 0, &name, NULL) == 0 &&
                           gguf_string(other, 0, &also, NULL) == 0 && name.n < 90;
         if (!both || name.n != also.n || memcmp(name.p, also.p, (size_t)name.n) != 0)
-            return err_set(e, ERR_MODEL, "%s and %s are not of one model: %s %s", gguf_path(s->file[0]),
-                           gguf_path(s->file[f]), key, both ? "differs" : "is missing");
+            return err_set(e, ERR_MODEL, "%s and %s are not of one model: %s %s; give the files of one",
+                           gguf_path(s->file[0]), gguf_path(s->file[f]), key, both ? "differs" : "is missing");
         const int n = snprintf(prefix, sizeof prefix, "%.*s.", (int)name.n, name.p);
         rc = n < 0 ? ERR_ARG : check_shapes(s->file[0], s->file[f], prefix, e);
     }
@@ -195,6 +210,11 @@ int gguf_set_check_list(const struct gguf_set *s, struct err *e)
 }
 
 /* ---- what the directory answers */
+
+bool gguf_set_is_draft(const struct gguf_set *s, int i)
+{
+    return s->draft[i];
+}
 
 uint64_t gguf_set_n_kv(const struct gguf_set *s)
 {

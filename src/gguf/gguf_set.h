@@ -33,8 +33,8 @@ const struct gguf_kv *gguf_set_kv_find(const struct gguf_set *s, const char *key
 uint64_t gguf_set_n_tensors(const struct gguf_set *s);
 const struct gguf_tensor *gguf_set_tensor_find(const struct gguf_set *s, const char *name, uint64_t n);
 
-/* A draft in a file of its own: blocks with nextn tensors, none of them the first (spec dialects 11). */
-bool gguf_is_draft(const struct gguf *g);
+/* A later file of a list that is a draft: blocks with nextn tensors, none of them the first (spec dialects 11). */
+bool gguf_set_is_draft(const struct gguf_set *s, int i);
 
 /* Sentences on what is odd about the set but does no harm; NULL behind the last. */
 const char *gguf_set_warning(const struct gguf_set *s, int i);

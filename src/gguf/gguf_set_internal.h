@@ -10,7 +10,7 @@ enum { GGUF_SET_WARNINGS = 3 }; /* 0: counts of shards differ; 1: keys differ; 2
 struct gguf_set {
     struct gguf **file; /* owned, as is all of this */
     int n, n_shards;    /* the first n_shards files are shards of one split set */
-    bool *draft;        /* [n] files of a list that gguf_is_draft */
+    bool *draft;        /* [n] gguf_set_is_draft */
     const struct gguf_kv **kv;
     uint64_t n_kv, n_tensors;
     struct strmap *keys;  /* to indices of kv */

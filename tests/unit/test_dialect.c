@@ -566,6 +566,34 @@ static void test_comments(void **state)
     canonical_close(c);
 }
 
+/* A draft that is named behind the model is not dropped in silence. */
+static void test_draft_beside(void **state)
+{
+    static const struct form_edit rest[] = {{EDIT_NO_TENSORS, "blk.0."},
+                                            {EDIT_NO_TENSORS, "blk.1."},
+                                            {EDIT_NO_TENSORS, "blk.2."},
+                                            {EDIT_NO_TENSORS, "blk.3."},
+                                            {EDIT_NO_TENSORS, "output"}};
+    char merged[256], draft[256];
+    struct err e = {0};
+    struct canonical *c;
+    struct str report = {0};
+    snprintf(merged, sizeof merged, "%s", at("merged.gguf"));
+    snprintf(draft, sizeof draft, "%s", at("draft.gguf"));
+    const char *const paths[] = {at("base.gguf"), draft};
+    if (dialect_form_write(paths[0], merged, FORM_MERGED, WIDTHS_KEPT, &e)) fail_msg("%s", e.msg);
+    if (dialect_form_edit(merged, draft, rest, COUNT(rest), &e)) fail_msg("%s", e.msg);
+    if (canonical_open(paths, 2, NULL, &c, &e)) fail_msg("%s", e.msg);
+    canonical_report(c, &report);
+    const char *said = strstr(str_c(&report), "warning: ");
+    assert_non_null(said);
+    assert_non_null(
+        strstr(said, "draft.gguf is a draft of DeepSeek V4, which this version does not use: leave it out"));
+    assert_null(strstr(str_c(&report), "inside this file"));
+    str_free(&report);
+    canonical_close(c);
+}
+
 /* Where the file holds the stages of a DSpark draft, its last blocks are not the trunk's (spec 5). */
 static void test_draft_stages(void **state)
 {
@@ -913,6 +941,7 @@ int main(void)
         cmocka_unit_test(test_kv_sim_off),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_comments),
+        cmocka_unit_test(test_draft_beside),
         cmocka_unit_test(test_draft_stages),
         cmocka_unit_test(test_vectors_of_any_rank),
         cmocka_unit_test(test_look),

@@ -467,6 +467,7 @@ static void test_duplicate(void **state)
     edit(path, &twice);
     snprintf(says_so, sizeof says_so, "tensor token_embd.weight is in two shards: %s-00001-of-00003.gguf and ", stem);
     refused(path, says_so);
+    refused(path, "-00003-of-00003.gguf: one is of another download; get both again from one folder");
 }
 
 static void test_missing(void **state)
@@ -602,7 +603,7 @@ static void test_pair(void **state)
     const char *single = base, *pair[2] = {path[0], path[1]}, *turned[2] = {path[1], path[0]},
                *same[2] = {path[0], path[0]}, *overlap[2] = {base, path[1]};
     const struct form_edit shape = {EDIT_U32, V4 "expert_used_count", 3},
-                           arch = {EDIT_TEXT, "general.architecture", .text = "deepseek4_mtp_support"},
+                           arch = {EDIT_TEXT, "general.architecture", .text = "llama"},
                            name = {EDIT_TEXT, "general.name", .text = "second"};
     new_stem(stem);
     cut(stem, &form);
@@ -625,10 +626,44 @@ static void test_pair(void **state)
     canonical_close(d);
     says(same, 2, "files 1 and 2 are the same file");
     says(overlap, 2, "is in two files");
+    says(overlap, 2,
+         "Layers1.gguf: one is of another download, or each is a whole model; give one of them, or get both again from "
+         "one folder");
     edit(path[1], &shape);
-    says(pair, 2, "are not of one model: key " V4 "expert_used_count differs");
+    says(pair, 2, "are not of one model: key " V4 "expert_used_count differs; give the files of one");
     edit(path[1], &arch);
-    says(turned, 2, "are not of one model: general.architecture differs");
+    says(turned, 2, "are not of one model: general.architecture differs; give the files of one");
+}
+
+/* What lies beside a model, named with it: first or second. */
+static void test_side_files(void **state)
+{
+    static const struct {
+        struct form_edit edit;
+        const char *says;
+    } sides[] = {
+        {{EDIT_TEXT, "general.architecture", .text = "clip"}, "is a vision encoder, and this version reads text only"},
+        {{EDIT_TEXT, "general.architecture", .text = "qwen4exp-vision"}, "is a vision encoder, and this version reads"},
+        {{EDIT_TEXT, "general.type", .text = "mmproj"}, "is a vision encoder, and this version reads text only"},
+        {{EDIT_TEXT, "general.type", .text = "imatrix"}, "is an importance matrix, which is for making models"},
+        {{EDIT_TEXT, "general.type", .text = "adapter"}, "is an adapter, which this version does not use"},
+        {{EDIT_TEXT, "general.architecture", .text = "deepseek4_mtp_support"},
+         "is an MTP draft of DeepSeek V4, which this version does not use"},
+        {{EDIT_TEXT, "general.architecture", .text = "dflash"}, "is a DFlash draft, which this version does not use"},
+    };
+    char stem[TEMP_PATH + 16], path[300], whole[500];
+    struct err e = {0};
+    new_stem(stem);
+    snprintf(path, sizeof path, "%s-beside.gguf", stem);
+    const char *behind[2] = {base, path}, *before[2] = {path, base};
+    for (size_t i = 0; i < COUNT(sides); i++) {
+        if (dialect_form_edit(base, path, &sides[i].edit, 1, &e)) fail_msg("%s", e.msg);
+        snprintf(whole, sizeof whole, "%s %s", path, sides[i].says);
+        for (int k = 0; k < 2; k++) {
+            says(k ? before : behind, 2, whole);
+            says(k ? before : behind, 2, ": leave it out");
+        }
+    }
 }
 
 /* A shard alone, to be looked at. */
@@ -684,12 +719,13 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_part),         cmocka_unit_test(test_names),        cmocka_unit_test(test_raw_pieces),
-        cmocka_unit_test(test_short_pieces), cmocka_unit_test(test_every_cut),    cmocka_unit_test(test_thousands),
-        cmocka_unit_test(test_metadata),     cmocka_unit_test(test_wrong_shards), cmocka_unit_test(test_two_rungs),
-        cmocka_unit_test(test_duplicate),    cmocka_unit_test(test_missing),      cmocka_unit_test(test_same_file),
-        cmocka_unit_test(test_other_name),   cmocka_unit_test(test_changed_name), cmocka_unit_test(test_joined_shards),
-        cmocka_unit_test(test_broken_shard), cmocka_unit_test(test_pair),         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_part),          cmocka_unit_test(test_side_files),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_raw_pieces),    cmocka_unit_test(test_short_pieces), cmocka_unit_test(test_every_cut),
+        cmocka_unit_test(test_thousands),     cmocka_unit_test(test_metadata),     cmocka_unit_test(test_wrong_shards),
+        cmocka_unit_test(test_two_rungs),     cmocka_unit_test(test_duplicate),    cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_same_file),     cmocka_unit_test(test_other_name),   cmocka_unit_test(test_changed_name),
+        cmocka_unit_test(test_joined_shards), cmocka_unit_test(test_broken_shard), cmocka_unit_test(test_pair),
+        cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
