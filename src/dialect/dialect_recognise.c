@@ -92,7 +92,12 @@ int dialect_recognise(struct canonical *c, struct err *e)
     text_defuse(c->arch, (size_t)arch.n);
     const int rc = dialect_refuse_side_file(c, e);
     if (rc) return rc;
-    if (!kv) return err_set(e, ERR_MODEL, "%s has no general.architecture: it is not a language model", gguf_path(g));
+    if (!kv)
+        return err_set(
+            e, ERR_MODEL,
+            "%s has no general.architecture: it is not a language model, or a faulty conversion of one; give "
+            "the model's .gguf file, or get another publisher's",
+            gguf_path(g));
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(known[i].arch, c->arch) != 0) continue;
         if (!known[i].family) return refuse_family(g, known[i].what, e);

@@ -20,7 +20,8 @@
 
 /* Smallest records: key or name length + 1 byte of key, type + 1 byte of value; n_dims, type, offset. */
 enum { HEADER_BYTES = 24, MIN_KV_BYTES = 8 + 1 + 4 + 1, MIN_TENSOR_BYTES = 8 + 4 + 4 + 8 };
-enum { ZEROS = 32 }; /* as many in a row are no records */
+enum { ZEROS = 32 };           /* as many in a row are no records */
+enum { MOST_PADDING = 65536 }; /* behind records: the largest usual alignment */
 
 struct gguf {
     const uint8_t *data;
@@ -153,10 +154,13 @@ static void read_header(struct cursor *c)
     else if (version && !(version & 0xFFFF))
         err_set(&c->err, ERR_FORMAT,
                 "written on a machine of the other byte order (version field 0x%08" PRIX32
-                "); only little-endian files can be read",
+                "); only little-endian files can be read: get another publisher's",
                 version);
     else if (version != 2 && version != 3)
-        err_set(&c->err, ERR_FORMAT, "GGUF version %" PRIu32 "; versions 2 and 3 can be read", version);
+        err_set(&c->err, ERR_FORMAT, "GGUF version %" PRIu32 "; versions 2 and 3 can be read: %s", version,
+                version == 0   ? "the file is damaged; get it again"
+                : version == 1 ? "get a newer conversion of the model"
+                               : "get a newer ds4, or another publisher's file");
     else if (c->n_kv > left(c) / MIN_KV_BYTES)
         end_early(c, "n_kv = %" PRIu64 "; the file's %" PRIu64 " bytes have room for %" PRIu64 " at most", c->n_kv,
                   c->g->size, left(c) / MIN_KV_BYTES);
@@ -346,6 +350,12 @@ static void settle_types(struct cursor *c, uint64_t align)
     if (note[0] && !c->g->warning[0]) snprintf(c->g->warning, sizeof c->g->warning, "%s", note);
 }
 
+/* Nothing but padding follows. */
+static bool ends_behind_records(const struct cursor *c)
+{
+    return c->g->size <= c->g->data_start && left(c) <= MOST_PADDING && gguf_zeros(c->g->data + c->at, left(c));
+}
+
 static void check_inside(struct cursor *c, uint64_t align)
 {
     uint64_t end;
@@ -354,6 +364,12 @@ static void check_inside(struct cursor *c, uint64_t align)
     if (c->err.code || missing == c->g->tensor.n || c->g->headers) return;
     const struct gguf_tensor *t = tensor(c->g, missing);
     c->part = IN_FILE;
+    if (ends_behind_records(c)) {
+        err_set(&c->err, ERR_FORMAT,
+                "it has records but no weights, as ds4-gguf synth --headers writes them: ds4-gguf synth --like FILE "
+                "makes a whole file of it, with random weights; if it is a download, continue it");
+        return;
+    }
     err_set(&c->err, ERR_FORMAT,
             "header says %" PRIu64 " bytes, file has %" PRIu64 ": the download is incomplete: " CONTINUE_IT
             " (tensor %s, bytes %" PRIu64 " to %" PRIu64 ", is the first that is not whole)",

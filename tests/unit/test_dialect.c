@@ -384,7 +384,9 @@ static const struct {
     {{EDIT_TEXT, "general.architecture", .text = "clip"}, "is a vision encoder"},
     {{EDIT_TEXT, "general.type", .text = "adapter"}, "is an adapter"},
     {{EDIT_NO_TENSORS, "", 0}, "is a vocabulary"},
-    {{EDIT_DROP, "general.architecture"}, "has no general.architecture"},
+    {{EDIT_DROP, "general.architecture"},
+     "has no general.architecture: it is not a language model, or a faulty conversion of one; give the model's .gguf "
+     "file, or get another publisher's"},
     {{EDIT_TEXT, "general.architecture", .text = "deep\x1B[31m\nseek"}, "architecture \"deep?[31m?seek\", which"},
     {{EDIT_U32, "split.count", 3}, "is one of 3 shards"},
     /* R5 */

@@ -371,6 +371,7 @@ BROKEN(b_offset_overflow, AFTER("w.q8", 24, 0xc0, 0xff, 0xff, 0xff, FFS4);)
 BROKEN(b_offset_past_end, AFTER("w.new", 24, 0, 0, 1, 0);)
 BROKEN(b_payload_cut, good(s); s->n -= 1;)
 BROKEN(b_records_cut, good(s); s->n -= 128 + 136 + 64;)
+BROKEN(b_data_cut, good(s); s->n -= 128 + 136;)
 BROKEN(b_overlap_equal, AFTER("w.q8", 24, 0);)
 BROKEN(b_overlap_unknown, AFTER("w.new", 24, 192);)
 BROKEN(b_overlap_inside, head(s, 2, 0); tensor(s, "big", 64, 1, QT_F32, 0); tensor(s, "small", 1, 1, QT_F32, 96);
@@ -382,13 +383,12 @@ static const struct {
 } broken[] = {
     {b_empty, "m.gguf: the file has 0 bytes; a GGUF header has 24: the download is incomplete: continue it"},
     {b_short, "the file has 11 bytes"},
-    {b_magic,
-     "m.gguf: not a GGUF file: it begins with bytes 47 47 4D 4C, not \"GGUF\": get the model's file again"},
+    {b_magic, "m.gguf: not a GGUF file: it begins with bytes 47 47 4D 4C, not \"GGUF\": get the model's file again"},
     {b_zeros, "not a GGUF file: it begins with zeros: the download has not written this part yet; continue it"},
-    {b_version_0, "GGUF version 0; versions 2 and 3"},
-    {b_version_1, "GGUF version 1; versions 2 and 3"},
-    {b_version_4, "GGUF version 4; versions 2 and 3"},
-    {b_byte_order, "other byte order"},
+    {b_version_0, "GGUF version 0; versions 2 and 3 can be read: the file is damaged; get it again"},
+    {b_version_1, "GGUF version 1; versions 2 and 3 can be read: get a newer conversion of the model"},
+    {b_version_4, "GGUF version 4; versions 2 and 3 can be read: get a newer ds4, or another publisher's file"},
+    {b_byte_order, "only little-endian files can be read: get another publisher's"},
     {b_n_kv, " at most: the download is incomplete: continue it"},
     {b_n_kv_max, "n_kv = 18446744073709551615"},
     {b_n_tensors, " at most: the download is incomplete: continue it"},
@@ -430,9 +430,13 @@ static const struct {
     {b_scalar_block, "row length 1; rows of type Q4_K must be multiples of 256"},
     {b_offset_align, "offset 160; it must be a multiple of the alignment 64"},
     {b_offset_overflow, "tensor record 0 \"w.q8\": offset or size passes 2^64"},
-    {b_offset_past_end, "the download is incomplete: continue it; if that changes nothing, get it again (tensor \"w.new\", bytes 65920 to 65920, is the first that"},
+    {b_offset_past_end, "the download is incomplete: continue it; if that changes nothing, get it again (tensor "
+                        "\"w.new\", bytes 65920 to 65920, is the first that"},
     {b_payload_cut, "the download is incomplete: continue it; if that changes nothing, get it again (tensor \"w.q8\""},
     {b_records_cut, " more: the download is incomplete: continue it; if that changes nothing, get it again"},
+    {b_data_cut,
+     "m.gguf: it has records but no weights, as ds4-gguf synth --headers writes them: ds4-gguf synth --like FILE makes "
+     "a whole file of it, with random weights; if it is a download, continue it"},
     {b_overlap_equal, "tensor record 1 \"w.f32\": its data at byte"},
     {b_overlap_unknown, "begins inside that of tensor \"w.q8\""},
     {b_overlap_inside,
