@@ -13,7 +13,7 @@ struct check_options {
     uint64_t memory;  /* bytes to count on; 0: what is free now */
     bool page_weights;
     bool json;    /* one JSON object instead of text */
-    bool headers; /* weights are not read */
+    bool headers; /* weights are not read, and speeds not measured */
 };
 
 /* Prints to standard output. True if the model will run with these files on this machine: else the last line says why

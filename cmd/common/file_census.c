@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/str.h"
+#include "dialect/canonical.h"
 #include "quant/quant.h"
 
 static const char *const names[CENSUS_GROUPS] = {
@@ -37,21 +38,22 @@ static enum census_group group_of(const char *name, int n_layers)
     return !strncmp(name, "output", 6) || !strncmp(name, "hc_head", 7) ? CENSUS_HEAD : CENSUS_OTHER;
 }
 
-static void add_type(struct census_sum *s, uint32_t type, bool known, uint64_t n)
+static void add_type(struct census_sum *s, uint32_t type, const char *name)
 {
     int i = 0;
-    while (i < s->n_types && (s->types[i].type != type || s->types[i].known != known)) i++;
+    while (i < s->n_types && (s->types[i].type != type || s->types[i].name != name)) i++;
     if (i == CENSUS_MOST_TYPES) return;
-    if (i == s->n_types) s->types[s->n_types].type = type, s->types[s->n_types++].known = known;
-    s->types[i].n += n;
+    if (i == s->n_types) s->types[s->n_types].type = type, s->types[s->n_types++].name = name;
+    s->types[i].n++;
 }
 
-static void add_tensor(struct census_sum *s, const struct gguf_tensor *t)
+static void add_tensor(struct census_sum *s, const struct gguf_tensor *t, const char *fork)
 {
+    const struct quant_type *q = quant_type(t->type);
     s->n++;
     s->bytes += t->bytes;
-    s->n_unknown += !quant_type(t->type);
-    add_type(s, quant_type(t->type) ? t->type : t->number, quant_type(t->type) != NULL, 1);
+    s->n_unknown += !q;
+    add_type(s, q ? t->type : t->number, q ? q->name : fork);
 }
 
 void file_census_take(struct file_census *c, const struct gguf_set *set, int n_layers)
@@ -62,10 +64,11 @@ void file_census_take(struct file_census *c, const struct gguf_set *set, int n_l
         c->file_bytes += gguf_size(g);
         for (uint64_t i = 0; i < gguf_n_tensors(g); i++) {
             const struct gguf_tensor *t = gguf_tensor_at(g, i);
+            const char *fork = quant_type(t->type) ? NULL : canonical_fork_type(g, t);
             struct str name = {0};
             str_add(&name, t->name.p, (size_t)t->name.n);
-            add_tensor(&c->group[group_of(str_c(&name), n_layers)], t);
-            add_tensor(&c->all, t);
+            add_tensor(&c->group[group_of(str_c(&name), n_layers)], t, fork);
+            add_tensor(&c->all, t, fork);
             str_free(&name);
         }
     }
@@ -75,11 +78,10 @@ void file_census_take(struct file_census *c, const struct gguf_set *set, int n_l
 
 void census_type_name(struct str *out, const struct census_sum *s, int i)
 {
-    const uint32_t type = s->types[i].type;
-    if (s->types[i].known)
-        str_puts(out, quant_type(type)->name);
+    if (s->types[i].name)
+        str_puts(out, s->types[i].name);
     else
-        str_printf(out, "type %" PRIu32, type);
+        str_printf(out, "type %" PRIu32, s->types[i].type);
 }
 
 static void print_sum(const char *name, const struct census_sum *s, uint64_t all)

@@ -20,8 +20,8 @@ struct census_sum {
     uint64_t n, bytes, n_unknown; /* unknown: tensors whose size the reader does not know */
     int n_types;
     struct {
-        uint32_t type; /* of quant, or the number in the file */
-        bool known;    /* of quant */
+        uint32_t type;    /* of quant, or the number in the file */
+        const char *name; /* of quant's type, or of another program's; NULL: of nobody's that is known */
         uint64_t n;
     } types[CENSUS_MOST_TYPES];
 };
@@ -39,7 +39,7 @@ const char *file_census_name(enum census_group g);
 void file_census_print(const struct file_census *c);
 
 struct str;
-/* "Q8_0", or "type 139". */
+/* "Q8_0", "IQ4_K", or "type 499". */
 void census_type_name(struct str *out, const struct census_sum *s, int i);
 
 #endif

@@ -17,7 +17,7 @@ static const struct option rows[] = {
     {"FILE", NULL, NULL, "a file, any shard of a split set, or several: those of one model",
      OPTION_LIST(struct check_command, paths, n_paths)},
     {"--json", NULL, NULL, "one JSON object instead of text", OPTION_SET(struct check_command, json, true)},
-    {"--headers", NULL, NULL, "without reading the weights: damage inside them stays unseen",
+    {"--headers", NULL, NULL, "without reading the weights and measuring speeds: damage inside them stays unseen",
      OPTION_SET(struct check_command, headers, true)},
     {"-c", "--ctx", "N", "context of the memory plan, in tokens (default: 32768, or the model's if that is less)",
      OPTION_INT(struct check_command, ctx, DS4_CTX_MIN, INT_MAX)},

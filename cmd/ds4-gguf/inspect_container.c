@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/str.h"
+#include "dialect/canonical.h"
 #include "quant/quant.h"
 
 enum { SHOWN_ELEMENTS = 8, SHOWN_BYTES = 60 };
@@ -82,9 +83,10 @@ static void print_kv(const struct gguf_kv *kv)
     str_free(&s);
 }
 
-static void print_tensor(const struct gguf_tensor *t)
+static void print_tensor(const struct gguf *g, const struct gguf_tensor *t)
 {
     const struct quant_type *type = quant_type(t->type);
+    const char *type_name = type ? type->name : canonical_fork_type(g, t);
     char unknown[24], shape[96];
     size_t n = 0;
     snprintf(unknown, sizeof unknown, "type %u", (unsigned)t->number);
@@ -93,7 +95,7 @@ static void print_tensor(const struct gguf_tensor *t)
         n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%" PRIu64, i ? ", " : "", t->ne[i]);
     struct str name = {0};
     add_name(&name, t->name);
-    printf("%-40s %-8s [%s] %" PRIu64 " bytes at %" PRIu64 "\n", str_c(&name), type ? type->name : unknown, shape,
+    printf("%-40s %-8s [%s] %" PRIu64 " bytes at %" PRIu64 "\n", str_c(&name), type_name ? type_name : unknown, shape,
            t->bytes, t->offset);
     str_free(&name);
 }
@@ -110,7 +112,7 @@ void inspect_tensors(const struct gguf_set *set)
     for (int f = 0; f < n; f++) {
         const struct gguf *g = gguf_set_file(set, f);
         if (n > 1) printf("%s%s:\n", f ? "\n" : "", gguf_path(g));
-        for (uint64_t i = 0; i < gguf_n_tensors(g); i++) print_tensor(gguf_tensor_at(g, i));
+        for (uint64_t i = 0; i < gguf_n_tensors(g); i++) print_tensor(g, gguf_tensor_at(g, i));
     }
     putchar('\n');
 }

@@ -118,6 +118,7 @@ int model_output_close(struct model_output *m, int rc, struct err *e)
         rc = gguf_writer_finish(m->w, e);
     work_progress_end(&m->progress);
     if (m->pool) pool_free(m->pool);
-    if (!rc) program_say("ds4-gguf", "wrote %s, %llu tensors", m->options->path, (unsigned long long)m->n_tensors);
+    if (!rc && !m->options->part)
+        program_say("ds4-gguf", "wrote %s, %llu tensors", m->options->path, (unsigned long long)m->n_tensors);
     return rc;
 }

@@ -16,6 +16,7 @@ struct model_output_options {
     const char *path;
     bool overwrite;
     int threads; /* 0: one per core */
+    bool part;   /* one file of several, of which whoever writes them tells */
 };
 
 /* Rows of a command's options (option.h) for such a field of the type. */

@@ -231,6 +231,17 @@ static void part_path(struct str *path, const char *out, const struct part *p)
         str_printf(path, "%.*s-%05d-of-%05d.gguf", (int)end, out, p->no + 1, p->n);
 }
 
+/* Of thousands of shards as of two. */
+static void tell_shards(const struct synthesis *s, int n)
+{
+    struct str first = {0}, last = {0};
+    part_path(&first, s->options->out.path, &(struct part){.no = 0, .n = n});
+    part_path(&last, s->options->out.path, &(struct part){.no = n - 1, .n = n});
+    program_say("ds4-gguf", "wrote %s to %s, %d shards, %d tensors", str_c(&first), str_c(&last), n, s->n_tensors);
+    str_free(&first);
+    str_free(&last);
+}
+
 /* All places are looked at before anything is written. */
 static int for_all_parts(struct synthesis *s, bool write, struct err *e)
 {
@@ -238,6 +249,7 @@ static int for_all_parts(struct synthesis *s, bool write, struct err *e)
     struct part p = {.n = s->options->split < 1 ? 1 : s->options->split};
     struct str path = {0};
     int rc = 0;
+    o.part = p.n > 1;
     for (; p.no < p.n && !rc; p.no++) {
         p.first = (int)((int64_t)s->n_tensors * p.no / p.n);
         p.end = (int)((int64_t)s->n_tensors * (p.no + 1) / p.n);
@@ -245,6 +257,7 @@ static int for_all_parts(struct synthesis *s, bool write, struct err *e)
         o.path = str_c(&path);
         rc = write ? write_part(s, &o, &p, e) : model_output_check(&o, e);
     }
+    if (write && o.part && !rc) tell_shards(s, p.n);
     str_free(&path);
     return rc;
 }

@@ -136,6 +136,8 @@ const struct gguf_set *canonical_files(const struct canonical *c);
 /* True if every token goes through the tensor of the files. False: it may never be met (a routed expert, a row that is
  * looked up), or the model does not use the tensor. */
 bool canonical_is_vital(const struct canonical *c, const struct gguf_tensor *t);
+/* Name of a tensor's type that is not ggml's, by its number and its size in the file; NULL: nobody's that is known. */
+const char *canonical_fork_type(const struct gguf *g, const struct gguf_tensor *t);
 /* Average bits of a weight of the routed experts; 0: there are none. */
 double canonical_expert_bits(const struct canonical *c);
 

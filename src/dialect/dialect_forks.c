@@ -67,16 +67,15 @@ static const struct fork_type {
 };
 
 /* Bits of a weight, by how far the next tensor is away. */
-static double bits_found(const struct canonical *c, const struct source *s)
+static double bits_found(const struct gguf *g, const struct gguf_tensor *t)
 {
-    const struct gguf *g = c->files[s->file];
     uint64_t end = gguf_size(g);
     for (uint64_t i = 0; i < gguf_n_tensors(g); i++) {
         const uint64_t at = gguf_tensor_at(g, i)->offset;
-        if (at > s->t->offset && at < end) end = at;
+        if (at > t->offset && at < end) end = at;
     }
-    const double values = (double)s->t->ne[0] * (double)s->t->ne[1] * (double)s->t->ne[2] * (double)s->t->ne[3];
-    return end > s->t->offset ? 8 * (double)(end - s->t->offset) / values : 0;
+    const double values = (double)t->ne[0] * (double)t->ne[1] * (double)t->ne[2] * (double)t->ne[3];
+    return end > t->offset ? 8 * (double)(end - t->offset) / values : 0;
 }
 
 static const struct fork_type *find_fork(uint32_t type, double bits)
@@ -88,10 +87,16 @@ static const struct fork_type *find_fork(uint32_t type, double bits)
     return NULL;
 }
 
+const char *canonical_fork_type(const struct gguf *g, const struct gguf_tensor *t)
+{
+    const struct fork_type *f = find_fork(t->number, bits_found(g, t));
+    return f ? f->name : NULL;
+}
+
 void dialect_fork(const struct canonical *c, const struct source *s, char text[FORK_TEXT])
 {
     const uint32_t type = s->t->number;
-    const double bits = bits_found(c, s);
+    const double bits = bits_found(c->files[s->file], s->t);
     const struct fork_type *f = find_fork(type, bits);
     if (f)
         snprintf(text, FORK_TEXT, "type %u (%s, %.2f bits a weight), which only %s can read", (unsigned)type, f->name,

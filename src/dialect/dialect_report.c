@@ -128,11 +128,28 @@ static bool is_model_key(const struct canonical *c, const struct gguf_str *key)
     return false;
 }
 
+/* The type that the factor stands for, or that there is none. */
+static bool is_known_scaling(const struct canonical *c, const struct gguf_kv *kv)
+{
+    return dialect_ends(&kv->key, ".rope.scaling.type") && is_model_key(c, &kv->key) &&
+           (dialect_text_is(kv, "yarn") || dialect_text_is(kv, "none"));
+}
+
+/* It is the factor that is computed with; the type may contradict it. */
+static void check_scaling(struct canonical *c, const struct gguf_kv *kv)
+{
+    if (c->refused.code) return; /* another value may stand in for the factor */
+    const double factor = canonical_float(c, "rope.scaling.factor");
+    const bool scaled = dialect_text_is(kv, "yarn");
+    if (scaled != (factor > 1))
+        dialect_warn(c, "W9", "key %.*s says %s, rope.scaling.factor %g: using the factor", (int)kv->key.n, kv->key.p,
+                     scaled ? "yarn" : "none", factor);
+}
+
 /* Unknown keys are ignored; those that would change the computation are named. */
 static bool changes_computation(const struct gguf_kv *kv)
 {
-    if (dialect_ends(&kv->key, ".rope.scaling.type"))
-        return !dialect_text_is(kv, "yarn") && !dialect_text_is(kv, "none");
+    if (dialect_ends(&kv->key, ".rope.scaling.type")) return true; /* of no type that is known */
     return dialect_ends(&kv->key, ".attention.clamp_kqv") || dialect_begins(&kv->key, "reap.") ||
            dialect_contains(&kv->key, ".attn_res.");
 }
@@ -145,6 +162,10 @@ void dialect_note_keys(struct canonical *c)
     for (uint64_t i = 0; i < gguf_set_n_kv(c->set); i++) {
         const struct gguf_kv *kv = gguf_set_kv_at(c->set, i);
         if (is_asked_for(c, kv)) continue;
+        if (is_known_scaling(c, kv)) {
+            check_scaling(c, kv);
+            continue;
+        }
         if (is_model_key(c, &kv->key) && n++ < MOST_IGNORED)
             dialect_note(c, NOTE_IGNORED, "key %.*s", (int)(kv->key.n < 100 ? kv->key.n : 100), kv->key.p);
         if (changes_computation(kv) && strange++ < MOST_STRANGE)

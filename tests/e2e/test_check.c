@@ -101,6 +101,7 @@ static void good_file(void **state)
         has(&said, "files           1 file, ");
         has(&said, "DeepSeek V4, 4 layers\n");
         has(&said, "dialect         ds4\n");
+        assert_null(strstr(str_c(&said), "ignored")); /* rope.scaling.type is looked at */
         has(&said, "\nrouted experts         12 ");
         has(&said, "\ndamage          none: no NaN or Inf in the scales and plain numbers of ");
         has(&said, "\nmemory          ");
@@ -108,6 +109,7 @@ static void good_file(void **state)
     }
     check_ends(CHECK "--headers ", base, 0, "will run", &said);
     assert_null(strstr(str_c(&said), "damage"));
+    assert_null(strstr(str_c(&said), "speed"));
     check_ends(DS4 "--ctx 4096 --check-file ", base, 0, "will run", &said);
     has(&said, " needed for 4096 tokens of context");
     str_free(&said);
@@ -468,7 +470,27 @@ static void in_short(void **state)
     forge_write(base, file, edits + 1, 2);
     check_ends(CHECK, file, 0, "will run", &said);
     has(&said, "\nignored         key deepseek4.");
-    has(&said, ", key deepseek4.odd1, 3 more keys\n");
+    has(&said, "key deepseek4.odd0, key deepseek4.odd1, key deepseek4.odd2, 2 more keys\n");
+    str_free(&said);
+}
+
+/* The table has the name of a type that only another program reads, as the sentence has it. */
+static void fork_type(void **state)
+{
+    static const struct forge_edit edits[] = {{T_TYPE, "blk.2.ffn_down_exps.weight", 139},
+                                              {T_TYPE, "blk.3.ffn_down_exps.weight", 499}};
+    struct str said = {0}, line = {0};
+    forge_write(base, file, edits, COUNT(edits));
+    str_printf(&line, CHECK "%s", file);
+    assert_int_equal(shell_run(str_c(&line), &said), 1);
+    has(&said, ", IQ4_K 1, type 499 1\n");
+    str_clear(&line);
+    str_printf(&line, TEST_BUILD "/ds4-gguf inspect %s | grep -F 'blk.2.ffn_down_exps.weight'", file);
+    shell_expect(str_c(&line), 0, " IQ4_K ");
+    json_t *j = checked(file, 1), *routed = json_object_get(json_object_get(j, "census"), "routed experts");
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(routed, "types"), "IQ4_K")), 1);
+    json_decref(j);
+    str_free(&line);
     str_free(&said);
 }
 
@@ -591,8 +613,9 @@ int main(void)
         cmocka_unit_test(good_file),    cmocka_unit_test(other_form),     cmocka_unit_test(any_shard),
         cmocka_unit_test(as_json),      cmocka_unit_test(precision),      cmocka_unit_test(oddities),
         cmocka_unit_test(broken_files), cmocka_unit_test(all_problems),   cmocka_unit_test(not_models),
-        cmocka_unit_test(in_short),     cmocka_unit_test(pruned_in_part), cmocka_unit_test(of_qwen),
-        cmocka_unit_test(unfinished),   cmocka_unit_test(too_large),      cmocka_unit_test(wrong_use),
+        cmocka_unit_test(in_short),     cmocka_unit_test(pruned_in_part), cmocka_unit_test(fork_type),
+        cmocka_unit_test(of_qwen),      cmocka_unit_test(unfinished),     cmocka_unit_test(too_large),
+        cmocka_unit_test(wrong_use),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

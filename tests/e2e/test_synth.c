@@ -301,7 +301,7 @@ static void refusals(void **state)
         {"--set attention.key_length=72", 1, "attention.key_length = 72 is not supported (only 16 plus a multiple"},
         {"--set attention.value_length=96", 1, "attention.value_length = 96 is not supported (only 80"},
         {"--set attention.indexer.key_length=48", 1, "only a power of two"},
-        {"--set expert_used_count=9", 1, "expert_used_count = 9 is not supported (only 1 to 8)"},
+        {"--set expert_used_count=9", 1, "expert_used_count = 9, but the model has 8 experts"},
         {"--dialect nobody", 2,
          "--dialect: 'nobody' is none of those of deepseek4 (ds4, llama.cpp, ik_llama.cpp, early)"},
         {"--types nothing=q8_0", 2, "--types nothing=q8_0 decides no tensor"},
@@ -431,10 +431,25 @@ static void dialects_and_shards(void **state)
     }
 }
 
+/* One line, of however many shards. */
+static void shards_are_told_once(void **state)
+{
+    struct str line = {0}, said = {0}, want = {0};
+    str_printf(&line, TEST_BUILD "/ds4-gguf synth --preset tiny --quant q8 --split 40 -o %s/many.gguf 2>&1", folder);
+    assert_int_equal(shell_run(str_c(&line), &said), 0);
+    str_printf(&want, "ds4-gguf: wrote %s/many-00001-of-00040.gguf to %s/many-00040-of-00040.gguf, 40 shards, ", folder,
+               folder);
+    if (strncmp(str_c(&said), str_c(&want), want.n) || strchr(str_c(&said), '\n') != said.p + said.n - 1)
+        fail_msg("%s", str_c(&said));
+    str_free(&want);
+    str_free(&said);
+    str_free(&line);
+}
+
 /* A file's records with data of our own: by way of the records alone, too, and of a file that was cut off. */
 static void like_a_file(void **state)
 {
-    char path[128], other[128], headers[128], command[700];
+    char path[128], other[128], headers[128], command[900];
     struct gguf *a, *b;
     struct err e = {0};
     synth("real", "--quant q2 --arch qwen4exp --seed 7", path);
@@ -445,6 +460,12 @@ static void like_a_file(void **state)
                         "/ds4-gguf synth --like %s -o %s 2>/dev/null",
              path, headers, headers, other);
     assert_int_equal(system(command), 0);
+    snprintf(command, sizeof command,
+             TEST_BUILD "/ds4-gguf inspect %s 2>&1 | grep -F 'headers.gguf: it has records but no weights, as ds4-gguf "
+                        "synth --headers writes them: ds4-gguf synth --like FILE makes a whole file of it, "
+                        "with random weights; if it is a download, continue it'",
+             headers);
+    shell_expect(command, 0, "ds4-gguf");
     if (gguf_open(path, &a, &e) || gguf_open(other, &b, &e)) fail_msg("%s", e.msg);
     assert_int_equal(gguf_data_start(a), gguf_data_start(b));
     assert_memory_equal(gguf_data(a), gguf_data(b), gguf_data_start(a));
@@ -592,6 +613,7 @@ int main(void)
         cmocka_unit_test(refusals),
         cmocka_unit_test(every_type),
         cmocka_unit_test(dialects_and_shards),
+        cmocka_unit_test(shards_are_told_once),
         cmocka_unit_test(like_a_file),
         cmocka_unit_test(types_by_rules),
         cmocka_unit_test(rows_that_do_not_fit),

@@ -535,6 +535,8 @@ static const struct {
      "warning: key attention.compress_ratios[1] says 0, tensors say 4: using 4"},
     {{EDIT_DROP, V4 "rope.freq_base"}, "warning: key rope.freq_base is missing: using 10000"},
     {{EDIT_TEXT, V4 "rope.scaling.type", .text = "longrope"}, "rope.scaling.type is not understood"},
+    {{EDIT_TEXT, V4 "rope.scaling.type", .text = "none"},
+     "warning: key " V4 "rope.scaling.type says none, rope.scaling.factor 16: using the factor"},
     {{EDIT_U32, "reap.count", 1}, "reap.count is not understood"},
     {{EDIT_TEXT, "tokenizer.ggml.pre", .text = "qwen2"}, "tokenizer.ggml.pre is \"qwen2\": using joyai-llm"},
     {{EDIT_U32, "tokenizer.ggml.bos_token_id", 3}, "tokenizer.ggml.bos_token_id is 3, which is not <"},
