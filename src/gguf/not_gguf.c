@@ -4,7 +4,8 @@
 #include "base/str.h"
 #include "gguf/gguf_internal.h"
 
-#define PAGE    "a web page: the server sent that in place of the file; look at the page, and download again"
+#define PAGE    "a web page"
+#define SENT    "the server sent that in place of the file"
 #define SAFE    "a part of a checkpoint in safetensors: ds4-gguf convert makes a model of the folder"
 #define TORCH   "a checkpoint of PyTorch: look for a GGUF file of that model, or for its safetensors (ds4-gguf convert)"
 #define OLD     "of a format from before GGUF; look for a newer conversion"
@@ -64,8 +65,8 @@ static const struct {
     {"ate limit", "wait a while, and download again"},
 };
 
-/* SHOWN of LOOKED bytes are quoted; a longer text than MESSAGE is no server's. */
-enum { ZEROS = 64, MINIMUM = 5, LOOKED = 256, SHOWN = 80, MESSAGE = 4096 };
+/* SHOWN of LOOKED bytes are quoted; a longer text than MESSAGE is no server's. A page has its title in its HEAD. */
+enum { ZEROS = 64, MINIMUM = 5, LOOKED = 256, SHOWN = 80, MESSAGE = 4096, HEAD = 65536 };
 
 bool gguf_zeros(const uint8_t *p, uint64_t n)
 {
@@ -116,6 +117,29 @@ static const char *answer_to(const uint8_t *data, uint64_t n)
     return NULL;
 }
 
+/* What stands between the marks of the title; "" of a page without. */
+static void title_of(const uint8_t *data, uint64_t n, char line[SHOWN + 4])
+{
+    const uint64_t end = n < HEAD ? n : HEAD;
+    uint64_t at = 0, to;
+    line[0] = 0;
+    while (at < end && !begins(data, end, at, "<title") && !begins(data, end, at, "<TITLE")) at++;
+    while (at < end && data[at] != '>') at++;
+    if (at >= end) return;
+    for (to = ++at; to < end && data[to] != '<'; to++) {
+    }
+    first_line(data + at, to - at, line);
+}
+
+static void tell_page(const uint8_t *data, uint64_t n, char what[GGUF_WHAT_ELSE])
+{
+    char title[SHOWN + 4];
+    title_of(data, n, title);
+    const char *answer = answer_to((const uint8_t *)title, strlen(title));
+    snprintf(what, GGUF_WHAT_ELSE, "it is " PAGE "%s%s%s: " SENT "; %s", *title ? ", '" : "", title, *title ? "'" : "",
+             answer ? answer : "look at the page, and download again");
+}
+
 static void tell_text(const uint8_t *data, uint64_t n, const char *line, char what[GGUF_WHAT_ELSE])
 {
     const char *answer = n <= MESSAGE ? answer_to(data, n) : NULL;
@@ -140,9 +164,14 @@ bool gguf_what_else(const uint8_t *data, uint64_t n, char what[GGUF_WHAT_ELSE])
     if (n == 0 || memcmp(data, "GGUF", n < 4 ? (size_t)n : 4) == 0) return false;
     while (text < n && text < 64 && memchr(" \t\r\n", data[text], 4)) text++;
     if (is_torch_archive(data, n)) return snprintf(what, GGUF_WHAT_ELSE, "it is %s", TORCH) > 0;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (begins(data, n, known[i].begin[0] == '<' ? text : (uint64_t)known[i].at, known[i].begin))
-            return snprintf(what, GGUF_WHAT_ELSE, "it is %s", known[i].what) > 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (!begins(data, n, known[i].begin[0] == '<' ? text : (uint64_t)known[i].at, known[i].begin)) continue;
+        if (strcmp(known[i].what, PAGE) == 0)
+            tell_page(data, n, what);
+        else
+            snprintf(what, GGUF_WHAT_ELSE, "it is %s", known[i].what);
+        return true;
+    }
     if (n >= MINIMUM && gguf_zeros(data, n < ZEROS ? n : ZEROS))
         return snprintf(what, GGUF_WHAT_ELSE,
                         "it begins with zeros: the download has not written this part yet; continue it, or get the "

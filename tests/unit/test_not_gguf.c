@@ -45,6 +45,16 @@ static void texts(void **state)
          "it is Git LFS's note of where the file is: fetch the file itself (git lfs pull)"},
         {" \n<html><body>Entry not found</body></html>",
          "it is a web page: the server sent that in place of the file; look at the page, and download again"},
+        {"<!DOCTYPE html><html><head><title>\n  Sign in to continue\n</title></head>",
+         "it is a web page, 'Sign in to continue': the server sent that in place of the file; look at the page, and "
+         "download again"},
+        {"<html><HEAD><TITLE class=\"a\">404 Not Found</TITLE>",
+         "it is a web page, '404 Not Found': the server sent that in place of the file; look at the address "
+         "(repository, branch and file name) and download again"},
+        {"<html><title>a\033[31mred</title>",
+         "it is a web page: the server sent that in place of the file; look at the page, and download again"},
+        {"<html><title", "it is a web page: the server sent that in place of the file; look at the page, and download "
+                         "again"},
     };
     char what[GGUF_WHAT_ELSE];
     for (size_t i = 0; i < COUNT(cases); i++) {
