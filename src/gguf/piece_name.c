@@ -227,7 +227,8 @@ static uint64_t whole_bytes(const struct piece *p)
 /* Pieces that are all there as far as names tell, and too short for the whole: one of them, or the number of them. */
 struct shortage {
     uint64_t have, whole;
-    int cut; /* the first that is shorter than the first piece, or -1 */
+    int cut;  /* the first that is shorter than the first piece, or -1 */
+    int last; /* piece of the whole, where all before it are as long as the first */
 };
 
 static bool is_short(const struct piece *p, int last, struct shortage *s)
@@ -240,6 +241,9 @@ static bool is_short(const struct piece *p, int last, struct shortage *s)
         if (i == p->first) first = bytes;
         if (bytes < first && s->cut < 0) s->cut = i;
     }
+    const uint64_t more = first ? (s->whole - 1) / first : 0;
+    s->last = more < MAX_PIECES ? p->first + (int)more : MAX_PIECES;
+    if (p->of || s->last < last) s->last = last;
     return s->have < s->whole;
 }
 
@@ -289,7 +293,7 @@ bool piece_name_tell(const char *path, struct str *what)
         str_puts(what, ", and join all: cat");
     else
         str_printf(what, "join them%s: cat", p.folder ? ", in their folder" : "");
-    put_pieces(what, &p, (lacks && s.cut < 0 && !p.of) || alone ? last + NAMED : last);
+    put_pieces(what, &p, lacks ? s.last : alone ? last + NAMED : last);
     str_puts(what, " > ");
     put_whole(what, &p);
     name_list_free(&missing);
