@@ -187,7 +187,9 @@ void http_client_reset(int fd)
 
 size_t http_client_read(int fd, void *bytes, size_t n, bool *reset)
 {
-    ssize_t k = recv(fd, bytes, n, 0);
+    ssize_t k;
+    do k = recv(fd, bytes, n, 0);
+    while (k < 0 && errno == EINTR); /* with a time limit it ends so when the process was stopped and went on */
     if (k >= 0) return (size_t)k;
     if (errno != ECONNRESET) fail_msg("recv: %s", strerror(errno));
     if (reset) *reset = true;
