@@ -4,7 +4,7 @@
 #include <string.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_DIGITS = 6 };
@@ -55,7 +55,8 @@ bool shard_name_parse(const char *path, struct shard_name *s)
 
 bool part_is_there(const char *path)
 {
-    return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || (errno != ENOENT && errno != ENOTDIR);
+    struct stat s;
+    return lstat(path, &s) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
 bool shard_name_sibling(const struct shard_name *s, int no, struct str *path)

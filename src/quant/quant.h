@@ -122,7 +122,8 @@ void act_decode(enum act_format f, const void *row, int64_t k, float *out);
 
 /* Kernel sets, of each kind of processor the better ones last. All give the same bits; they differ in speed. AVXVNNI:
  * AVX2 and the 8-bit dot products of 256 bits. AVX512: the parts F, BW, DQ, VL, VBMI, VNNI and GFNI. AMX: those and
- * tiles of 8-bit products. NEON: any 64-bit ARM processor; with 8-bit dot products; with 8-bit matrix products too. */
+ * tiles of 8-bit and BF16 products. NEON: any 64-bit ARM processor; with 8-bit dot products; with 8-bit matrix products
+ * too. */
 enum quant_isa {
     QUANT_SCALAR,
     QUANT_AVX2,

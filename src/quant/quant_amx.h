@@ -1,4 +1,4 @@
-/* Tiles of 8-bit products (AMX). Included by *_amx.c only.
+/* Tiles of 8-bit and BF16 products (AMX). Included by *_amx.c only.
  *
  * Codes lie in slabs as in those of AVX-512, but have their sign, or their scales in them: eight or sixteen groups of
  * four codes of sixteen rows are a tile as they lie. Of panels sixteen activation rows are another one, whose rows have
@@ -8,10 +8,10 @@
  * What decides it (one of two cores of an Intel Xeon, Granite Rapids, virtual, cycles): a product of tiles takes 16,
  * whether its rows have 64 codes or 32, also where it adds to the one before it; loading a tile 8, storing one 16. A
  * tile that starts by tilezero delays its product to 53, one that loads zeros does not. Products and stores take one of
- * the two units for vectors: by turns with 32 operations of these a tile takes 43, with 64 and sixteen loads 58. More
- * than one tile of sums, stored one to three products later, is no faster. Slabs have 32 rows: with those of 64, whose
- * scaled codes take 33.5 KiB, panels of an expert's rows and products did not stay in a first-level cache of 48 (Q4_K
- * times 48 activations 300 instead of 416 thousand million multiply-adds a second). */
+ * the two units for vectors: by turns with 32 operations of these a tile takes 43, with 64 and sixteen loads 58. With
+ * blocks of 32 more than one tile of sums, stored one to three products later, is no faster. Slabs have 32 rows: with
+ * those of 64, whose scaled codes take 33.5 KiB, panels of an expert's rows and products did not stay in a first-level
+ * cache of 48 (Q4_K times 48 activations 300 instead of 416 thousand million multiply-adds a second). */
 #ifndef QUANT_QUANT_AMX_H
 #define QUANT_QUANT_AMX_H
 #include "quant/quant_slab_avx512.h"
@@ -135,7 +135,7 @@ INLINE tile_sums *sums_at(uint8_t *room, const void *third)
                 const bool more = h + 1 < HALF || b + 1 < n_blocks, odd = h % 2;                                       \
                 const uint8_t *const x = h + 1 < HALF ? panel : panel + block;                                         \
                 struct scaling v;                                                                                      \
-                v.sum = sums_at(room, s[1].codes + 32);                                                                \
+                v.sum = sums_at(room, s[more].codes + 32);                                                             \
                 v.d = _mm512_load_ps(s->d), v.dmin = _mm512_load_ps(s->dmin);                                          \
                 v.yd = row_floats(n, panel + block - 4 * (size_t)n, v.rest);                                           \
                 if (more) start(t, !odd, n, s + 1, x);                                                                 \

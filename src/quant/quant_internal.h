@@ -57,8 +57,9 @@ quant_pack_fn quant_pack_high_32 /* IQ2_XXS */, quant_pack_iq2_xxs_eighths /* qu
 /* Quads of every fourth value. */
 quant_pack_fn quant_pack_iq2_16_fourths, quant_pack_iq3_xxs_fourths, quant_pack_iq3_s_fourths, quant_pack_iq1_s_fourths,
     quant_pack_iq1_m_fourths;
-/* Panels for tiles of products: rows of 32 codes as they are, also with sums times scales, with pairs of sums of 32, in
- * quads of every fourth or every eighth value; of 64 codes, with sums of sixteen as bytes. */
+/* Panels for tiles of products: rows of 32 codes as they are, also with sums times scales; of 32 and of 64 codes of
+ * blocks of 256; of 64 with sums of 32 as BF16 in two parts, in quads of every fourth or every eighth value, with sums
+ * of sixteen as bytes. */
 quant_pack_fn quant_pack_rows_32, quant_pack_rows_32_sums, quant_pack_rows_steps, quant_pack_rows_256,
     quant_pack_rows_sums_32, quant_pack_rows_fourths, quant_pack_rows_eighths, quant_pack_rows_q2_k;
 /* How much too high unsigned codes are. */

@@ -10,7 +10,7 @@ struct prep {
     _Alignas(32) int16_t scale[16];  /* per 16 values */
     _Alignas(32) int16_t min[16];    /* factors of the activation sums */
     _Alignas(32) uint8_t sign[32];   /* per 8 values: sign bits; IQ1: 2 where the values are higher, else 0 */
-    _Alignas(32) uint16_t index[64]; /* in a code book of more than 256 entries */
+    _Alignas(32) uint16_t index[64]; /* in a code book; of IQ3_XXS as bytes */
 };
 
 /* Scales that are the factors of the activation sums, too. */

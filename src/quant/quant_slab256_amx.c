@@ -3,12 +3,12 @@
  * that fits 16 bits, of which the lower byte has no sign and the upper one has, so that a block of sixteen rows times
  * sixteen is four products of tiles each. See quant_amx.h.
  *
- * Floor of that: eight products of tiles 130 cycles, as they take turns with 100 vector operations and 32 rows that are
- * stored 145, 18 for 32 codes; with minimums, one product, 16 rows and 60 operations more, 21. With random codes,
+ * Floor of that: eight products of tiles 130 cycles, as they take turns with 100 vector operations and 32 rows that
+ * are stored 145, 18 for 32 codes; with minimums, one product, 16 rows and 60 operations more, 21. With random codes,
  * however, eight products take as long as 184 cycles of other work: the processor slows down. Measured so, slabs and
  * panels in the first-level cache, in turn with a version that did all products before the rows, and minimums by
- * vectors: IQ2_XXS and IQ3_XXS 36.3 (38.8), Q6_K 32.2 (34.0), Q4_K and Q5_K 42.3 (47.5); AVX-512 94, 91, 112 to 123, 97,
- * 103. Unpacking 256 values of 64 rows 1,860 (Q4_K) to 3,560 cycles (IQ1_M), of which 1,150 to 1,650 are for the
+ * vectors: IQ2_XXS and IQ3_XXS 36.3 (38.8), Q6_K 32.2 (34.0), Q4_K and Q5_K 42.3 (47.5); AVX-512 94, 91, 112 to 123,
+ * 97, 103. Unpacking 256 values of 64 rows 1,860 (Q4_K) to 3,560 cycles (IQ1_M), of which 1,150 to 1,650 are for the
  * products. That version, 16,384 rows of 4,096 values from memory times 16, 24, 48 and 1,056 activations, with
  * unpacking, thousand million multiply-adds a second: IQ2_XXS 242, 287, 460 and 639 (AVX-512 212, 241, 298 and 284),
  * Q4_K 226, 258, 423 and 572 (182, 224, 237 and 292), Q6_K 175, 220, 369 and 608 (156, 166, 211 and 244), IQ1_M 194,
@@ -24,7 +24,8 @@ struct tile256 {
     } group[64];                   /* of four values */
     float d[SLAB_ROWS];
     float dmin[SLAB_ROWS];
-    uint32_t min[16][SLAB_ROWS]; /* only of types with a minimum: four pairs of them as BF16, four times */
+    uint32_t min[16][SLAB_ROWS]; /* only of types with a minimum: four pairs of them as BF16, four times, of which
+                                    activations have zeros for two */
 };
 
 /* Bytes of a block per activation row: codes, sums, scale. */

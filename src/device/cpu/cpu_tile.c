@@ -27,7 +27,7 @@ int cpu_tile_rows(int64_t n_rows, size_t row_bytes, int64_t tasks, int threads)
     step = min_i64(step, max_i64(8, (int64_t)(TASK_BYTES / (row_bytes + 1))));
     const int64_t vector = step >= 16 ? 16 : step >= 8 ? 8 : 1; /* rows that kernels take at a time */
     step = max_i64(1, step / vector * vector);
-    const int64_t count = (n_rows + step - 1) / step, even = (count + threads - 1) / threads * threads;
+    const int64_t count = (n_rows + step - 1) / step, even = max_i64(1, (count + threads - 1) / threads * threads);
     const int64_t each = ((n_rows + even - 1) / even + vector - 1) / vector * vector;
     return (int)min_i64(step, each);
 }
