@@ -78,11 +78,6 @@ void check_zeros_text(const struct check *c, struct str *out)
                z->at, (int)(z->tensor->name.n < 200 ? z->tensor->name.n : 200), z->tensor->name.p);
 }
 
-/* Threads that read, for each that computes: most of them wait for the disk. 13.5 GB that were in no cache, two cores
- * of an Intel Xeon (Granite Rapids, virtual disk), in turn: 8.9 and 9.2 s with one, 8.4 and 8.2 with two, 8.0 and 8.0
- * with three; dd in pieces of 4 MiB 9.7 and 9.9, past the cache 7.2 and 7.1 in the minutes before. */
-enum { READERS = 3 };
-
 static void scan_files(struct check *c, const struct pool *computing)
 {
     struct work_progress progress;
@@ -90,7 +85,7 @@ static void scan_files(struct check *c, const struct pool *computing)
     struct pool *readers = NULL;
     const double start = clock_s();
     if (c->options->headers || !c->files || !computing) return;
-    int rc = pool_create(READERS * pool_threads(computing), &readers, &e);
+    int rc = pool_create(gguf_scan_threads(pool_threads(computing)), &readers, &e);
     work_progress_begin(&progress, gguf_scan_bytes(c->files));
     if (rc == 0) rc = gguf_set_scan(c->files, readers, tell, &progress, &c->scan, &e);
     work_progress_end(&progress);

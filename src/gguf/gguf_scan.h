@@ -33,6 +33,8 @@ struct gguf_scan {
 
 /* Bytes that a scan of the set reads: whole numbers, and types whose blocks are not known, are left out. */
 uint64_t gguf_scan_bytes(const struct gguf_set *s);
+/* With how many threads a scan is fastest where `cores` can compute: most of them wait for the disk. */
+int gguf_scan_threads(int cores);
 /* progress (may be NULL) is told of n more bytes, of that tensor, on the caller's thread. ERR_IO names the file and the
  * byte that could not be read. */
 int gguf_set_scan(const struct gguf_set *s, struct pool *p,

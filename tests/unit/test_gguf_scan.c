@@ -253,9 +253,17 @@ static void zeros(void **state)
     gguf_set_close(s);
 }
 
+/* Never more threads than there is work for at a time, however many cores there are. */
+static void threads(void **state)
+{
+    assert_int_equal(gguf_scan_threads(1), 3);
+    assert_int_equal(gguf_scan_threads(9), 27);
+    for (int cores = 10; cores <= 4096; cores++) assert_int_equal(gguf_scan_threads(cores), 32);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_type), cmocka_unit_test(sound_file),
-                                       cmocka_unit_test(zeros)};
+                                       cmocka_unit_test(zeros), cmocka_unit_test(threads)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
